@@ -9,7 +9,7 @@
 namespace keel::db {
 namespace {
 
-// Thrown to leave a callback that has read a value as the wrong type; Rows::for_each() catches it.
+// Thrown to leave a callback that reads a value as the wrong type; Rows::for_each() catches it.
 struct Misread {
   Error error;
 };
@@ -84,7 +84,7 @@ const std::uint16_t* Row::find_columns(const internal::FieldTable& table) const 
       if (table.names[i] != name || (wanted & bit) == 0) continue;
       if ((missing & bit) == 0) {
         fail_reading(std::string(table.type) + ": two columns are called '" + std::string(name) +
-                     "' as its field is; give one another name, as in `b.id as b_id`");
+                     "', the name of a field; give one of them another name, as in `b.id as b_id`");
       }
       missing &= ~bit;
       rows_.found_[i] = static_cast<std::uint16_t>(column);
@@ -105,7 +105,7 @@ void Row::is_not(int column, std::string_view wanted) const {
   const std::string start = "column '" + std::string(name_of(column)) + "' is ";
   const ValueKind kind = value(column).kind;
   if (kind == ValueKind::Null) {
-    fail_reading(start + "NULL, read as " + std::string(wanted) + ": read it as a std::optional, or ask is_null()");
+    fail_reading(start + "NULL, read as " + std::string(wanted) + ": read it as a std::optional, or call is_null() first");
   }
   fail_reading(start + std::string(kind_text(kind)) + ", read as " + std::string(wanted));
 }
@@ -149,8 +149,7 @@ Decimal internal::Get<Decimal>::from(const Row& row, int column, Row::Place plac
       return row.integer(column, place);
     case ValueKind::Real:
       row.is_no(column,
-                "a real has no exact digits, read as Decimal: declare the column as text in SQLite, or as "
-                "numeric in PostgreSQL");
+                "a real has no exact digits and cannot be read as a Decimal: declare the column as text in SQLite, or as numeric in PostgreSQL");
     default:
       break;
   }

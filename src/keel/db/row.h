@@ -1,14 +1,14 @@
-// keel/db/row.h — a row of a result, and all rows of one.
+// keel/db/row.h — a row of a result, and all rows of a result.
 //
-// All rows are captured before the first one is passed on, so an interrupted statement passes on no rows. A Row is a
-// view into that capture.
+// All rows are captured before the first one is passed to the caller, so that an interrupted statement passes no rows.
+// A Row is a view into the captured rows.
 //
-// Typed access never invents a value. A value of another kind, NULL where the type is not a std::optional, a number
-// that its type cannot hold, and a text that is not valid for a type written as text (base/text_value.h, such as Uuid
-// or Timestamp) end the callback where they are read, and the query fails with Internal: "column 'id': 4294967297 does
-// not fit int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". Integers and reals are converted
-// when nothing is lost; a Decimal is not read from a real. kind() and is_null() tell which kind of value there is.
-// Columns count from 0; an index beyond the last is a Bug (base/bug.h).
+// Typed access never changes a value. The callback ends where it reads a value of another kind, NULL as a type that is
+// not a std::optional, a number as a type that cannot hold it, or an invalid text as a type that is written as text
+// (base/text_value.h, such as Uuid or Timestamp); the query then fails with Internal: "column 'id': 4294967297 does not
+// fit int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". Integers and reals are converted to
+// each other when nothing is lost; a Decimal is not read from a real. kind() and is_null() tell which kind of value
+// there is. Columns are counted from 0; an index beyond the last is a Bug (base/bug.h).
 //
 // A struct is filled by column names:
 //
@@ -22,11 +22,11 @@
 //   };
 //   auto orders = co_await session.query_many<Order>("select id, customer, … from orders where state = $1", state);
 //
-// data/fields.h says which structs are supported. The column must have the declared name of the field, whatever
-// name_case says for JSON. The order of the columns does not matter, and columns without a field are ignored. A field
-// without a column makes the query fail with Internal at the first row, even if it is in optional_fields: "Order: no
-// column 'note' for the field of that name; the columns are id, customer, …". The same holds for a field for which
-// there are two columns. An expression gets its name by `as`: select count(*) as total.
+// data/fields.h says which structs are supported. The column must have the name with which the field is declared,
+// whatever name_case says for JSON. The order of the columns does not matter, and columns without a field are ignored.
+// A field without a column makes the query fail with Internal at the first row, even if it is in optional_fields:
+// "Order: no column 'note' for the field of that name; the columns are id, customer, …". The same happens if there are
+// two columns for a field. Give an expression a name with `as`: select count(*) as total.
 //
 // Lifetime: a Row and its views are valid during the call that received it.
 // Threads:  a value.
@@ -74,7 +74,7 @@ using ReadField = void (*)(const Row& row, int column, void* field);
 struct FieldTable {
   std::string_view type;
   const std::string_view* names;
-  const ReadField* read;  // Null: there is no column.
+  const ReadField* read;  // Null when there is no column.
   std::size_t count;
 };
 inline constexpr std::size_t fields_max = 64;
@@ -83,7 +83,7 @@ inline constexpr std::size_t fields_max = 64;
 
 class Row {
  public:
-  // The caller's place in the source, which a Bug names.
+  // The caller's place in the source, for the message of a Bug.
   using Place = std::source_location;
 
   int columns() const noexcept { return columns_; }
@@ -120,10 +120,10 @@ class Row {
   // Typed: row.get<std::string>(1), row.get<std::optional<std::int64_t>>(2).
   template <class T>
   T get(int column, Place place = Place::current()) const;
-  // A struct, filled by column names: row.as<Order>(). Its views live as long as the views of the row.
+  // A struct, filled by column names: row.as<Order>(). Views in the struct live as long as the views of the row.
   template <class T>
   T as() const;
-  // get() and as() call it; it makes the query fail.
+  // Called by get() and as(): makes the query fail.
   [[noreturn]] void does_not_fit(int column, std::string_view type) const;
   [[noreturn]] void is_no(int column, std::string_view expected) const;
   [[noreturn]] void is_none_of(int column, const keel::internal::EnumNames& names) const;
@@ -134,7 +134,7 @@ class Row {
   friend class NewRow;
   friend class Rows;
   Row(const char* record, int columns, class Rows& rows) : record_(record), columns_(columns), rows_(rows) {}
-  // The returned Value of a text or a blob has its offset in the record as `integer`.
+  // In the returned Value of a text or a blob, `integer` is its offset in the record.
   const Value& cell(int column, Place place) const {
     if (column < 0 || column >= columns_) [[unlikely]]
       is_beyond(column, place);
@@ -160,9 +160,10 @@ class Rows {
  public:
   std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return data_.size(); }
-  std::size_t capacity() const noexcept { return data_.capacity(); }  // How many bytes of memory it holds.
+  // The number of bytes of memory that this object holds.
+  std::size_t capacity() const noexcept { return data_.capacity(); }
 
-  // Calls f with each row in order. Internal: f has read a value as the wrong type, and has ended there.
+  // Calls f with each row in order. Internal: f read a value as the wrong type, and ended there.
   Result<> for_each(FunctionRef<void(const Row&)> f);
 
   // Drops the rows and keeps the memory.
@@ -172,7 +173,7 @@ class Rows {
     if (data_.capacity() > bytes) data_.release();
   }
 
-  // Called by back ends after the last row: sets the names of the columns, each ended by a zero byte.
+  // Called by back ends after the last row: sets the names of the columns, each followed by a zero byte.
   void set_names(std::string_view names) {
     names_.clear();
     names_.append(names);
@@ -184,10 +185,10 @@ class Rows {
   friend class NewRow;
   // Each record consists of its size (8 bytes), the Values, and the bytes; each part is a multiple of 8 bytes long.
   Buffer data_;
-  Buffer names_;  // The names, each ended by a zero byte.
+  Buffer names_;  // The names, each followed by a zero byte.
   std::size_t count_ = 0;
   int columns_ = 0;
-  const internal::FieldTable* found_for_ = nullptr;  // The struct that the found columns belong to.
+  const internal::FieldTable* found_for_ = nullptr;  // The struct type for which the columns were found.
   std::array<std::uint16_t, internal::fields_max> found_ = {};
 };
 
@@ -312,7 +313,7 @@ template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = is_column<T>;
-// A list or a map, which is not a column: another query has to fill it.
+// A list or a map, which is not a column: another query must fill it.
 template <class T>
 concept Many = !is_column<T> && requires(const T& list) {
   typename T::value_type;
@@ -351,9 +352,7 @@ template <class T, class... Field>
 struct FieldColumns<T, keel::internal::TypeList<Field...>> {
   static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: remove the const");
   static_assert(((is_column<Field> || Many<Field>) && ...),
-                "a field that is read from a column is a bool, a number, text, std::vector<std::byte>, an enum, a type "
-                "that is written as text (keel/base/text_value.h) or std::optional of these: read a nested struct by a "
-                "query of its own");
+                "a field that is read from a column must be a bool, a number, text, std::vector<std::byte>, an enum, a type that is written as text (keel/base/text_value.h) or std::optional of these: read a nested struct with a separate query");
   static constexpr bool has_views = (is_view<Field> || ...);
   static constexpr ReadField read[] = {reader_of<Field>()..., nullptr};
   static constexpr FieldTable table = {type_name<T>(), Fields<T>::names.data(), read, sizeof...(Field)};
@@ -376,7 +375,8 @@ concept ReadByFields = !is_column<T> && !requires(const Row& row) {
   { read_row(row, static_cast<T*>(nullptr)) } -> std::same_as<T>;
 };
 
-// Rejects a T with views of the row's text: the T may outlive the row. A column and a struct get the same message.
+// Rejects a T that has views of the row's text, because the T may outlive the row. The message is the same for a column
+// and for a struct.
 template <class T>
 consteval void require_no_views() {
   if constexpr (ReadByFields<T>) {
@@ -398,9 +398,9 @@ T Row::as() const {
   return value;
 }
 
-// The types as which a row can be read: a type with `static T from_row(const db::Row&)`, or with a free `T
-// read_row(const db::Row&, T*)` found by its argument; a plain value for results of one column; or a struct, by column
-// names.
+// A row can be read as one of these types: a type with `static T from_row(const db::Row&)`, or with a free function `T
+// read_row(const db::Row&, T*)` found by argument-dependent lookup; a plain value, for results of one column; or a
+// struct, by column names.
 template <class T>
 T read_as(const Row& row) {
   if constexpr (requires {

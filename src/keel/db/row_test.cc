@@ -138,7 +138,7 @@ TEST(Row, reads_a_decimal_from_what_has_exact_digits) {
             "numeric in PostgreSQL");
   EXPECT_EQ(failure_of("NaN", decimal), "column 'a': expected a decimal number such as 19.90, of at most 36 digits");
   EXPECT_EQ(failure_of(nullptr, decimal),
-            "column 'a' is NULL, read as text: read it as a std::optional, or ask is_null()");
+            "column 'a' is NULL, read as text: read it as a std::optional, or call is_null() first");
   const auto is_text = [](std::span<const Value> values) { return values[0].kind == ValueKind::Text; };
   EXPECT_TRUE(with_values(is_text, 19.90_dec));
   EXPECT_TRUE(with_values(is_text, std::optional<Decimal>(19.90_dec)));
@@ -152,13 +152,13 @@ TEST(Row, names_the_column_of_a_value_that_is_read_as_what_it_is_not) {
 
   EXPECT_EQ(failure_of("7", integer), "column 'a' is text, read as an integer");
   EXPECT_EQ(failure_of(nullptr, integer),
-            "column 'a' is NULL, read as an integer: read it as a std::optional, or ask is_null()");
+            "column 'a' is NULL, read as an integer: read it as a std::optional, or call is_null() first");
   EXPECT_EQ(failure_of(nullptr, boolean), failure_of(nullptr, integer));
   EXPECT_EQ(failure_of("yes", boolean), "column 'a' is text, read as an integer");
   EXPECT_EQ(failure_of("2.5", real), "column 'a' is text, read as a number");
   EXPECT_EQ(failure_of(7, text), "column 'a' is an integer, read as text");
   EXPECT_EQ(failure_of(nullptr, text),
-            "column 'a' is NULL, read as text: read it as a std::optional, or ask is_null()");
+            "column 'a' is NULL, read as text: read it as a std::optional, or call is_null() first");
   EXPECT_NE(failure_of("7", [](const Row& row) { (void)row.get<int>(0); }), "");
   EXPECT_NE(failure_of("7", [](const Row& row) { (void)row.get<std::optional<int>>(0); }), "");
   EXPECT_NE(failure_of(nullptr, [](const Row& row) { (void)row.get<std::string>(0); }), "");
@@ -366,7 +366,7 @@ TEST(Row, names_the_column_of_a_field_that_its_value_is_not_for) {
   };
   for (const auto& [number, state, message] :
        {std::tuple<Value, Value, std::string_view>{128, "Open", "column 'number': 128 does not fit signed char"},
-        {nullptr, "Open", "column 'number' is NULL, read as an integer: read it as a std::optional, or ask is_null()"},
+        {nullptr, "Open", "column 'number' is NULL, read as an integer: read it as a std::optional, or call is_null() first"},
         {1, "open", "column 'state': expected Open, Paid"},
         {1, 1, "column 'state' is an integer, read as text"}}) {
     Rows rows = named({"number\0state\0", 13}, {{number, state}});
@@ -503,7 +503,7 @@ TEST(Row, fails_for_a_text_that_is_no_such_value_and_names_the_column) {
   const std::pair<Value, std::string_view> cases[] = {
       {Value("draft"), "column 'b': expected a version such as 1.2"},
       {Value(""), "column 'b': expected a version such as 1.2"},
-      {Value(), "column 'b' is NULL, read as text: read it as a std::optional, or ask is_null()"},
+      {Value(), "column 'b' is NULL, read as text: read it as a std::optional, or call is_null() first"},
       {Value(7), "column 'b' is an integer, read as text"},
   };
   for (const auto& [value, message] : cases) {

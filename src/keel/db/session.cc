@@ -11,13 +11,13 @@ namespace keel::db {
 Session::~Session() = default;
 
 Task<std::size_t> Session::stream_rows(Sql sql, Arguments, FunctionRef<Task<>(Rows&)>) {
-  Error error = Error::text(Code::Unsupported, "this database returns all rows of a result together: use query_many()");
+  Error error = Error::text(Code::Unsupported, "this database cannot return a result in parts: use query_many()");
   co_return std::unexpected(std::move(error).during(sql.text(), sql.place()));
 }
 
 bool Session::may_retry(const Error&) const noexcept { return false; }
 
-// A random time, with a maximum that doubles with each attempt, so that transactions that collided do not collide
+// Waits for a random time, whose maximum doubles with each attempt, so that transactions that collided do not collide
 // again.
 Task<> Session::pause(int attempts, RetryOptions retry) {
   const std::int64_t most = std::max<std::int64_t>(

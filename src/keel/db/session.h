@@ -1,4 +1,4 @@
-// keel/db/session.h — what works with every database: statements, and transactions of several statements.
+// keel/db/session.h — the interface common to all databases: statements, and transactions of several statements.
 //
 //   Task<User> find(db::Session& session, std::int64_t id) {
 //     co_return co_await session.query_one<User>("select id, name from users where id = $1", id);
@@ -12,25 +12,25 @@
 //     co_await transaction.commit();                 // destroyed without it: rolled back
 //   }
 //
-// Rows are read into structs by column names (row.h), and a struct that is the only argument supplies its fields by
-// their names (sql.h):
+// Rows are read into structs by column names (row.h). A struct that is the only argument supplies its fields as named
+// parameters (sql.h):
 //
 //   const auto orders = co_await session.query_many<Order>("select id, customer from orders where state = $1", state);
 //   co_await session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
 //
-// A result larger than memory comes in parts; the next rows are read when the callback has completed:
+// A result larger than memory is read in parts; the next rows are read after the callback has completed:
 //
 //   Task<> write(std::span<const Order> orders);
 //   co_await session.stream<Order>("select id, customer from orders order by id", write);
 //
-// A part of a transaction that may fail while the rest continues:
+// A savepoint lets a part of a transaction fail while the rest continues:
 //
 //   db::Savepoint point = co_await transaction.savepoint();
 //   const auto booked = co_await attempt(book(transaction, seat));
 //   if (booked) co_await point.release();            // destroyed without it: what was done since is undone
 //
-// A transaction may have an isolation level, and may only read. When the database aborts a transaction because of
-// another one, transact() runs the body again from its beginning:
+// A transaction may have an isolation level, and may be read-only. When the database aborts a transaction because of a
+// concurrent one, transact() runs the body again from its beginning:
 //
 //   auto move = [&](db::Transaction& transaction) -> Task<> { co_await transaction.execute(…); };
 //   co_await session.transact({.isolation = db::Isolation::Serializable}, move);
@@ -38,30 +38,31 @@
 //   auto report = co_await session.begin({.isolation = db::Isolation::RepeatableRead, .read_only = true});
 //
 // A back end derives from Session and implements its virtual functions; the typed calls pack their arguments into one
-// flat array and call these. Each back end has a folder below db/ and a header that documents what it adds.
+// flat array and call these virtual functions. Each back end has a folder below db/ and a header that documents what it
+// adds.
 //
 // Result:    query() returns the number of rows; `on_row` is called on the awaiting executor once all rows have
 //            arrived. execute() returns the number of changed rows, once the change is as durable as the database
-//            promises. stream() returns the number of rows, all of one snapshot.
+//            promises. stream() returns the number of rows, which all come from one snapshot.
 // Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that an error has ended),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
-//            is full, a result too large), Unavailable (closing; no access to the data, and then whether a write
-//            happened is unknown), DataLoss, Internal (wrong SQL; a value that is read as another type, row.h; a write
-//            of the session that would wait for a transaction that its own task holds), DeadlineExceeded and Cancelled;
-//            Unsupported (stream() of a database that has none). The message is the database's. All but NotFound,
-//            Cancelled and a full queue are from the environment (base/error.h), and name the statement and the place
-//            of the call: a server responds with 500 or above. on_error() (task/on_error.h) makes a 409 of a unique key
-//            in one line.
+//            is full, or a result is too large), Unavailable (the database is closing, or the data cannot be accessed;
+//            whether a write took effect is then unknown), DataLoss, Internal (wrong SQL; a value that is read as
+//            another type, row.h; a write of the session that would wait for a transaction that its own task holds),
+//            DeadlineExceeded and Cancelled; Unsupported (stream() of a database that cannot stream). The message is
+//            that of the database. All errors but NotFound, Cancelled and a full queue are from the environment
+//            (base/error.h), so that a server responds with 500 or above, and name the statement and the place of the
+//            call. on_error() (task/on_error.h) turns the error of a unique key into a 409 in one line.
 // Bugs:      a statement of a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
 //            callback whose captures have destructors, and a struct of arguments that has one, must be a named
 //            variable: as a temporary in the awaiting expression it does not compile, because GCC 12 would destroy it
 //            twice (task/compiler_test.cc).
-// Lifetime:  a session outlives its tasks and transactions.
-// Threads:   any thread; tasks on executors.
-// Cancel:    by the stop token or the deadline of the awaiting task. A waiting write is removed and has no effect; a
-//            write that has begun is completed first. A read that runs is interrupted.
-// Cost:      an indirect call per statement, none per row or column beside `on_row`; no heap.
+// Lifetime:  a session must outlive its tasks and transactions.
+// Threads:   any thread; tasks run on executors.
+// Cancel:    a call is cancelled by the stop token or the deadline of the awaiting task. A waiting write is removed and
+//            has no effect; a write that has begun is completed first. A running read is interrupted.
+// Cost:      an indirect call per statement, and none per row or column except `on_row`; no heap.
 
 #pragma once
 
@@ -84,7 +85,7 @@ class Session;
 class Transaction;
 
 namespace internal {
-// GCC 12 destroys an aggregate twice that is made within an awaiting expression (task/compiler_test.cc).
+// GCC 12 destroys an aggregate that is made within an awaiting expression twice (task/compiler_test.cc).
 template <class T>
 concept MadeInCall =
     !std::is_reference_v<T> && StructArgument<std::remove_const_t<T>> && !std::is_trivially_destructible_v<T>;
@@ -97,7 +98,7 @@ template <class T>
 }
 }  // namespace internal
 
-// Gives the compiler a message, in the functions that keel gen sql writes.
+// Produces the compiler's message in the functions that keel gen sql writes.
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(
@@ -109,15 +110,15 @@ void refuse_made_in_call() noexcept {
 // The result of execute(): the number of changed rows, and the last inserted id.
 struct Written {
   std::int64_t changes = 0;         // Rows inserted, updated or deleted by the statement itself.
-  std::int64_t last_insert_id = 0;  // 0 when it inserted nothing.
+  std::int64_t last_insert_id = 0;  // 0 when the statement inserted nothing.
 };
 
-// The changes of other transactions that a transaction sees. A database may use a stronger level than was asked for:
-// SQLite always uses Serializable.
+// The changes of other transactions that a transaction sees. A database may use a stronger level than requested: SQLite
+// always uses Serializable.
 enum class Isolation : std::uint8_t {
   Default,        // The database's own default.
-  ReadCommitted,  // Each statement sees what was committed when it began.
-  // All statements see what was committed when the first one began. Conflict: another transaction has changed a row
+  ReadCommitted,  // Each statement sees the data committed before it began.
+  // All statements see the data committed before the first one began. Conflict: another transaction has changed a row
   // that this one changes.
   RepeatableRead,
   Serializable,  // Transactions behave as if they ran one after another. Conflict: no such order exists.
@@ -126,11 +127,11 @@ enum class Isolation : std::uint8_t {
 // The isolation of a transaction from concurrent ones.
 struct TransactionOptions {
   Isolation isolation = Isolation::Default;
-  // It only reads: a statement that would change something fails with FailedPrecondition. It never waits for a writer,
-  // and no writer waits for it.
+  // The transaction only reads: a statement that would change data fails with FailedPrecondition. It never waits for a
+  // writer, and no writer waits for it.
   bool read_only = false;
-  // If the transaction is Serializable and read_only: the first statement may wait until no Conflict is possible any
-  // more.
+  // For a transaction that is Serializable and read_only: the first statement may wait until a Conflict is no longer
+  // possible.
   bool deferrable = false;
 };
 
@@ -148,8 +149,8 @@ class Queries {
   // Calls `on_row`, void(const Row&), with each row, and returns the number of rows.
   template <class F, class... A>
   Task<std::size_t> query(SqlOf<A...> sql, F&& on_row, const A&... arguments);
-  // The first row, converted by read_as<T> (row.h). NotFound when there is none: a client gets "not found", 404, and
-  // the line of the log names the statement and its place.
+  // The first row, converted by read_as<T> (row.h). NotFound when there is no row: a client gets 404 "not found", and
+  // the log line names the statement and its place.
   template <class T, class... A>
   Task<T> query_one(SqlOf<A...> sql, const A&... arguments);
   template <class T, class... A>
@@ -160,7 +161,7 @@ class Queries {
   template <class... A>
   Task<Written> execute(SqlOf<A...> sql, const A&... arguments);
 
-  // This overload exists only for the compiler's message about a struct that is made in the call.
+  // Exists only to give a clear compiler message for a struct that is made in the call.
   template <class F, internal::MadeInCall A>
   Task<std::size_t> query(const auto&, F&&, A&&) {
     internal::refuse_made_in_call<A>();
@@ -214,14 +215,14 @@ class Queries {
 };
 
 // A transaction that is destroyed without commit() is rolled back. Its statements run one at a time, and it must not be
-// moved while one of them is awaited. A failing statement has no effect, and the transaction continues. Errors besides
-// those of statements: Conflict when the transaction has ended, or when an error in it has ended it; DeadlineExceeded
-// when the back end has rolled it back because it took too long.
+// moved while one of them is awaited. A failing statement has no effect, and the transaction continues. Errors in
+// addition to those of statements: Conflict when the transaction has ended, or when an error in it has ended it;
+// DeadlineExceeded when the back end has rolled it back because it took too long.
 //
 // Between begin() and the end, the task that called begin() writes through the transaction. In a back end with one
-// writer at a time (SQLite), a write through the session by that task, by a task that it awaits, or by one in its
-// with_timeout, all or any would wait for itself: it fails immediately with Internal. Tasks of a Scope wait until the
-// writer is free.
+// writer at a time (SQLite), a write through the session by that task, by a task that it awaits, or by a task in its
+// with_timeout, all or any would wait for itself: such a write fails immediately with Internal. Tasks of a Scope wait
+// until the writer is free.
 class [[nodiscard]] Transaction : public Queries {
  public:
   // For back ends: `number` identifies the transaction within `session` and is not 0.
@@ -230,19 +231,19 @@ class [[nodiscard]] Transaction : public Queries {
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction() { roll_back(); }
 
-  // Success: the changes are as durable as the database promises. The transaction is over afterwards, whatever the
-  // result, unless commit() was cancelled before it began.
+  // On success the changes are as durable as the database promises. The transaction is over afterwards, whatever the
+  //          result, unless commit() was cancelled before it began.
   Task<> commit(std::source_location place = std::source_location::current());
   // Undoes the changes. Returns immediately. Does nothing when the transaction has ended, or was moved from.
   void roll_back() noexcept;
 
-  // Marks the current state of the transaction, so that everything after it can be undone. Savepoints can be nested.
+  // Marks the current state of the transaction, so that every later change can be undone. Savepoints can be nested.
   Task<Savepoint> savepoint(std::source_location place = std::source_location::current());
 };
 
-// A savepoint that is destroyed without release() undoes what its transaction has done since, and the transaction
-// continues. Ending a savepoint ends those that were made after it; ending the transaction ends all. A savepoint may be
-// moved, and must not outlive the session.
+// A savepoint that is destroyed without release() undoes the changes of its transaction since the savepoint was made,
+// and the transaction continues. Ending a savepoint ends all savepoints made after it; ending the transaction ends all
+// of its savepoints. A savepoint may be moved, and must not outlive the session.
 class [[nodiscard]] Savepoint {
  public:
   // For back ends: `number` identifies the savepoint within the transaction and is not 0.
@@ -255,11 +256,12 @@ class [[nodiscard]] Savepoint {
     if (session_ != nullptr) roll_back();
   }
 
-  // Keeps what was done since as part of the transaction, which may still commit it or not. Conflict: the savepoint or
-  // its transaction is over. If it is cancelled before it begins, the savepoint stays open.
+  // Keeps the changes since the savepoint as a part of the transaction, which can still be committed or rolled back.
+  // Conflict: the savepoint or its transaction is over. If release() is cancelled before it begins, the savepoint stays
+  //           open.
   Task<> release();
-  // Undoes what was done since, before the next statement of the transaction, and ends the savepoint. Returns
-  // immediately. Does nothing when the savepoint has ended.
+  // Ends the savepoint, and undoes the changes since it was made before the next statement of the transaction runs.
+  // Returns immediately. Does nothing when the savepoint has ended.
   void roll_back() noexcept;
 
  private:
@@ -278,11 +280,11 @@ class Session : public Queries {
     return begin_transaction(options, place);
   }
 
-  // Awaits `body`, Task<T>(Transaction&), commits what it has done, and returns its T; if it fails, the transaction is
-  // rolled back. When the database has aborted the transaction because of another one (a serialisation failure, a
-  // deadlock), even at the commit, `body` is called again from its beginning with a new transaction: its other effects
-  // happen again, too. After attempts_max calls the result is the last Conflict. A commit whose outcome is unknown is
-  // not repeated. SQLite never aborts one.
+  // Awaits `body`, Task<T>(Transaction&), commits the transaction, and returns the T; if `body` fails, the transaction
+  // is rolled back. When the database aborts the transaction because of a concurrent one (a serialisation failure, a
+  // deadlock), even at the commit, `body` is called again from its beginning with a new transaction, so that its other
+  // effects also happen again. After attempts_max calls the result is the last Conflict. A commit whose outcome is
+  // unknown is not repeated. SQLite never aborts a transaction for this reason.
   template <class F>
     requires std::is_invocable_v<F&, Transaction&>
   std::invoke_result_t<F&, Transaction&> transact(TransactionOptions options, F&& body, RetryOptions retry = {},
@@ -296,13 +298,13 @@ class Session : public Queries {
 
   // Reads the rows in parts, converted by read_as<T> (row.h): awaits `on_rows`, Task<>(std::span<const T>), for each
   // part until there are none, and returns the number of rows. The rows are valid until `on_rows` completes; its error
-  // ends the stream. The database holds a connection and a snapshot meanwhile: give the task a deadline.
+  // ends the stream. A connection and a snapshot are held until the stream ends, so give the task a deadline.
   template <class T, class F, class... A>
   Task<std::size_t> stream(SqlOf<A...> sql, F&& on_rows, const A&... arguments);
 
  protected:
   Session() noexcept : Queries(*this, 0) {}
-  // The number that the back end's begin() returned: for functions that a back end adds to transactions.
+  // The number that the back end's begin() returned, for functions that a back end adds to transactions.
   static std::uint64_t number_of(const Transaction& transaction) noexcept { return transaction.transaction_; }
 
  private:
@@ -319,9 +321,9 @@ class Session : public Queries {
   friend class Savepoint;
   friend class Transaction;
   // Each back end implements the functions below. `transaction` is 0, or a number that begin() returned; `savepoint` is
-  // a number that savepoint() returned; `place` is the call that began it, for log entries about it.
+  // a number that savepoint() returned; `place` is the call that began the transaction, for log entries about it.
   virtual Task<Transaction> begin_transaction(TransactionOptions options, std::source_location place) = 0;
-  // Whether a transaction that failed with this error may succeed if all of it is repeated.
+  // Whether a transaction that failed with this error may succeed if it is repeated as a whole.
   virtual bool may_retry(const Error& error) const noexcept;
   virtual Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                        std::uint64_t transaction) = 0;
@@ -333,8 +335,8 @@ class Session : public Queries {
   virtual void roll_back(std::uint64_t transaction) noexcept = 0;
   virtual Task<Savepoint> savepoint(std::uint64_t transaction) = 0;
   virtual Task<> release(std::uint64_t transaction, std::uint64_t savepoint) = 0;
-  // Returns immediately; the change is done before the transaction's next statement. Does nothing for a savepoint that
-  // has ended.
+  // Returns immediately; the rollback happens before the transaction's next statement. Does nothing for a savepoint
+  // that has ended.
   virtual void roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept = 0;
 };
 

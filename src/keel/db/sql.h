@@ -1,24 +1,24 @@
 // keel/db/sql.h — SQL text that is known when the program is compiled, and its arguments.
 //
 // Sql can be made only from a string literal, so that input text can never become SQL. `$1`, `$2`, … are the
-// placeholders for every database; a `$1` in a literal, in a quoted name or in a comment is not one. Text in the dollar
-// quotes of PostgreSQL, $$it's$$, is a literal, and so is one with its escapes, e'it\'s'; a [name] in brackets is a
-// quoted name, except directly after a name, `]` or `)`, where it is an index: array[$1], tags[$2]. SqlFor<N> is an Sql
+// placeholders for every database; a `$1` in a literal, in a quoted name or in a comment is not a placeholder. Literals
+// include PostgreSQL's dollar-quoted literals, $$it's$$, and its literals with escapes, e'it\'s'. A [name] in brackets
+// is a quoted name; directly after a name, `]` or `)`, brackets are an index: array[$1], tags[$2]. SqlFor<N> is an Sql
 // with exactly the parameters $1 to $N: a wrong number of arguments does not compile.
 //
 //   database.query_one<User>("select id, name from users where id = $1", id);
 //
 // A struct that is the only argument supplies its fields by their names (data/fields.h). NamedSql<T> is an Sql whose
-// parameters are fields of a T: a name without a field does not compile, and neither does a mix of numbers and names.
-// Fields that the text does not use may have any type; the others must have a type that a statement accepts (value.h).
+// parameters are fields of a T: a name without a field does not compile, nor does a mix of numbers and names. Fields
+// that the text does not use may have any type; the others must have a type that a statement accepts (value.h).
 //
 //   session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
 //
-// An Sql knows where in the source its literal was converted: the call, in the example above. An error of the statement
-// names both.
+// An Sql records the place in the source where its literal was converted: in the examples above, the call. An error of
+// the statement names the text and this place.
 //
 // For back ends: named parameters are numbered from 1 in the order of their first use, and their values arrive in that
-// order. for_each_placeholder() finds them, for a database that supports only numbers.
+// order. for_each_placeholder() finds them, for a database that supports only numbered parameters.
 //
 // Lifetime: the text lives as long as the process, so that its address identifies it in statement caches.
 // Threads:  values.
@@ -48,12 +48,12 @@ inline constexpr int parameters_max = 99;
 struct Placeholder {
   std::size_t offset;     // The offset of its `$`.
   std::string_view name;  // The text after the `$`: "1", "sku".
-  int number;             // 0: it is not a number from 1.
+  int number;             // 0 when the name is not a number of at least 1.
 
   constexpr bool is_named() const noexcept { return !name.empty() && !ascii::is_digit(name[0]); }
 };
 
-// The size of the literal in PostgreSQL's dollar quotes that `text` begins with: $$it's$$, $tag$a $$ b$tag$. The size
+// The size of the dollar-quoted literal (PostgreSQL's) at the beginning of `text`: $$it's$$, $tag$a $$ b$tag$. The size
 // of all of `text` if the literal does not end; 0 if `text` does not begin with one.
 constexpr std::size_t dollar_quoted_size(std::string_view text) {
   std::size_t end = 1;
@@ -69,9 +69,9 @@ constexpr std::size_t dollar_quoted_size(std::string_view text) {
   return close == std::string_view::npos ? text.size() : close + quote.size();
 }
 
-// The size of PostgreSQL's literal with escapes that `text` begins with: e'it\'s'. A literal on a later line, with only
-// blanks and `--` comments between them, continues it. The size of all of `text` if the literal does not end; 0 if
-// `text` does not begin with one.
+// The size of the literal with escapes (PostgreSQL's) at the beginning of `text`: e'it\'s'. Another literal on a later
+// line continues the first one if only blanks and `--` comments are between them. The size of all of `text` if the
+// literal does not end; 0 if `text` does not begin with one.
 constexpr std::size_t escaped_quoted_size(std::string_view text) {
   if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E') || text[1] != '\'') return 0;
   std::size_t at = 1;
@@ -98,8 +98,9 @@ constexpr std::size_t escaped_quoted_size(std::string_view text) {
   }
 }
 
-// The size of the comment that `text` begins with, without the newline after `--`; 0 if it begins with none. Comments
-// nest in PostgreSQL and do not in SQLite: one that is never closed in the former way ends at its first `*/`.
+// The size of the comment at the beginning of `text`, without the newline after a `--` comment; 0 if `text` does not
+// begin with a comment. Comments nest in PostgreSQL, but not in SQLite: a comment that does not end when nesting is
+// counted ends at its first `*/`.
 constexpr std::size_t comment_size(std::string_view text) {
   constexpr std::size_t none = std::string_view::npos;
   if (text.starts_with("--")) {
@@ -121,7 +122,7 @@ constexpr std::size_t comment_size(std::string_view text) {
   return first == none ? text.size() : first;
 }
 
-// Calls f(const Placeholder&) for each in `text`.
+// Calls f(const Placeholder&) for each placeholder in `text`.
 template <class F>
 constexpr void for_each_placeholder(std::string_view text, F&& f) {
   const auto is_name = [](char c) {
@@ -132,7 +133,7 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
     const char c = text[at];
     const char before = at == 0 ? ' ' : text[at - 1];
     if (c == '[' && (is_name(before) || before == '"' || before == ']' || before == ')')) {
-      ++at;  // Of an array of PostgreSQL: tags[$1], array[$1, $2].
+      ++at;  // The index of a PostgreSQL array, or its elements: tags[$1], array[$1, $2].
     } else if (c == '\'' || c == '"' || c == '`' || c == '[') {
       // A doubled quote ends one literal and begins the next, which has the same effect.
       const char end = c == '[' ? ']' : c;
@@ -163,7 +164,7 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
   }
 }
 
-// How many parameters `text` has: the highest $n. -1 when a lower number is missing, when there are more than
+// The number of parameters in `text`: the highest $n. -1 when a lower number is missing, when there are more than
 // parameters_max, or when a placeholder is not a number.
 constexpr int count_parameters(std::string_view text) {
   bool seen[parameters_max + 1] = {};
@@ -182,7 +183,7 @@ constexpr int count_parameters(std::string_view text) {
   return good ? highest : -1;
 }
 
-// How many different names its parameters have. -1 when a placeholder is not a name, or there are more than
+// The number of different names of its parameters. -1 when a placeholder is not a name, or there are more than
 // parameters_max.
 constexpr int count_names(std::string_view text) {
   std::string_view seen[parameters_max];
@@ -201,7 +202,7 @@ constexpr int count_names(std::string_view text) {
 }
 
 namespace internal {
-// It is not constexpr on purpose: the compiler's message then names the function that would be called.
+// These functions are not constexpr on purpose: the compiler's message then names the function that would be called.
 void sql_parameters_are_numbered_from_1_without_gaps();
 void sql_has_another_number_of_parameters_than_arguments_were_given();
 void sql_has_parameters_with_names_and_its_only_argument_is_no_struct_with_these_fields();
@@ -210,7 +211,7 @@ void sql_has_no_parameters_with_the_names_of_fields_of_the_struct_that_is_its_ar
 void sql_has_a_parameter_whose_name_is_no_field_of_the_struct();
 void sql_has_a_parameter_whose_field_is_nothing_that_a_column_holds();
 
-// Text whose parameters count_parameters() cannot count.
+// Rejects text whose parameters count_parameters() cannot count.
 consteval void refuse_parameters(std::string_view text) {
   bool has_names = false;
   bool has_others = false;
@@ -221,7 +222,7 @@ consteval void refuse_parameters(std::string_view text) {
   if (!has_names) sql_parameters_are_numbered_from_1_without_gaps();
 }
 
-// The field of each parameter of `text`, in the order of the parameters; returns how many there are.
+// The field of each parameter of `text`, in the order of the parameters; returns the number of parameters.
 consteval int find_named_fields(std::string_view text, std::span<const std::string_view> names,
                                 const bool* are_arguments, std::uint8_t* fields) {
   int count = 0;
@@ -270,12 +271,12 @@ template <class T>
 concept Text = !std::is_array_v<T> && std::is_convertible_v<const T&, std::string_view>;
 }  // namespace internal
 
-// The place of a call, as a default argument of a consteval constructor within an awaited expression: GCC 14 does not
-// accept an object there, and Clang passes the bare pointer only to std::source_location.
+// Captures the place of a call in a default argument of a consteval constructor, within an awaited expression: GCC 14
+// does not accept an object there, and Clang passes the bare pointer only to std::source_location.
 #ifdef __clang__
 // The type of a place in the source.
 #define KEEL_PLACE std::source_location
-// A last parameter that gets the place of the caller.
+// Declares a last parameter that gets the place of the caller.
 #define KEEL_CALLER std::source_location place = std::source_location::current()
 #else
 #define KEEL_PLACE const void*  // The whole content of a std::source_location.
@@ -317,7 +318,7 @@ class SqlFor : public Sql {
       internal::sql_has_another_number_of_parameters_than_arguments_were_given();
     }
   }
-  // This overload exists only for the compiler's message about text that is made at run time.
+  // Exists only to give a clear compiler message for text that is made at run time.
   template <internal::Text T>
     requires internal::NotLiteral<T>::is_allowed
   SqlFor(const T& text);
@@ -385,7 +386,7 @@ decltype(auto) as_sql_or_null(const T& field) {
 }
 }  // namespace internal
 
-// The Sql type for these arguments.
+// The type of Sql that takes these arguments.
 template <class... A>
 using SqlOf = typename internal::SqlType<A...>::Type;
 
@@ -393,9 +394,7 @@ using SqlOf = typename internal::SqlType<A...>::Type;
 template <class F, class... A>
 decltype(auto) with_arguments(const SqlFor<sizeof...(A)>&, F&& f, const A&... arguments) {
   static_assert((StatementArgument<A> && ...),
-                "an argument of a statement is a bool, an integer that fits 64 bits with its sign, a double, text, "
-                "std::span<const std::byte>, an enum, a type that is written as text (keel/base/text_value.h), nullptr "
-                "or std::optional of these; or one struct is the only argument, and its fields go in by name: $sku");
+                "an argument of a statement must be a bool, an integer that fits into a signed 64-bit integer, a double, text, std::span<const std::byte>, an enum, a type that is written as text (keel/base/text_value.h), nullptr or std::optional of these; or the only argument is a struct, whose fields are then named parameters: $sku");
   return with_values(f, arguments...);
 }
 template <class F, class T>

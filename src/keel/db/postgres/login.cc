@@ -62,7 +62,7 @@ Result<bool> Login::step(const Message& message, Buffer& out) {
     case MessageType::NoticeResponse:
       return false;
     case MessageType::NegotiateProtocolVersion: {
-      // The client asked for 3.0 and for no options, so this message names something that was not asked for.
+      // The client requested version 3.0 and no options, so this message names something that was not requested.
       KEEL_TRY(const NegotiateProtocolVersion version, NegotiateProtocolVersion::read(message.body));
       if (version.options == 0) return false;
       return Error::text(Code::Unsupported, "the database server does not know the option " +
@@ -103,13 +103,12 @@ Result<> Login::authenticate(const Authentication& request, Buffer& out) {
     case Kind::Ok:
       if (wants(State::Sasl) || wants(State::SaslFinal)) {
         return login_denied(
-            "the database server accepted the login before proving that it knows the password: it may be an impostor");
+            "the database server accepted the login before it proved that it knows the password: it may be an impostor");
       }
       if (!wants(State::Begun) && !wants(State::AwaitsOk)) return out_of_turn();
       if (options_.channel_binding == ChannelBinding::Require && !(scram_ && scram_->is_finished())) {
         return login_denied(
-            "channel binding is required, and the database server accepted the login without it: set a password with "
-            "scram-sha-256 for this user, and that method in pg_hba.conf");
+            "channel binding is required, but the database server accepted the login without it: set a password with scram-sha-256 for this user, and set that method in pg_hba.conf");
       }
       state_ = State::Authenticated;
       return {};
@@ -142,20 +141,18 @@ Result<> Login::authenticate(const Authentication& request, Buffer& out) {
       if (!wants(State::Begun)) return out_of_turn();
       const bool is_md5 = request.kind == Kind::Md5Password;
       if (options_.channel_binding == ChannelBinding::Require) {
-        return login_denied("channel binding is required, and the database server asks for the password without it");
+        return login_denied("channel binding is required, but the database server requests the password without it");
       }
       if (!is_md5 && !options_.allows_cleartext_password) {
         return login_denied(
-            "the database server asks for the password in cleartext, which is not allowed: set scram-sha-256 in "
-            "pg_hba.conf, or require_auth=password where the connection is trusted");
+            "the database server asks for the password in cleartext, which is not allowed: set scram-sha-256 in pg_hba.conf, or set require_auth=password where the connection is trusted");
       }
       if (is_md5 && !options_.allows_md5_password) {
         return login_denied(
-            "the database server asks for the password as md5, which is not allowed: set password_encryption = "
-            "'scram-sha-256', and the password again; or require_auth=md5 where the connection is trusted");
+            "the database server asks for the password as md5, which is not allowed: set password_encryption = 'scram-sha-256' and then set the password again, or set require_auth=md5 where the connection is trusted");
       }
       if (!options_.password || options_.password->empty()) {
-        return login_denied("the database server asks for a password, and none is configured");
+        return login_denied("the database server requests a password, but none is configured");
       }
       if (is_md5) {
         const std::string md5 = md5_password(*options_.password, options_.user, request.data);
@@ -176,8 +173,7 @@ Result<> Login::authenticate(const Authentication& request, Buffer& out) {
     case Kind::GssContinue:
     case Kind::Sspi:
       return Error(Code::Unsupported,
-                   "the database server asks for GSSAPI, SSPI or Kerberos, which are not offered: set scram-sha-256 "
-                   "for this user in pg_hba.conf")
+                   "the database server asks for GSSAPI, SSPI or Kerberos, which are not supported: set scram-sha-256 for this user in pg_hba.conf")
           .from_environment();
   }
   return out_of_turn();

@@ -1,4 +1,5 @@
-// keel/db/postgres/login.h — from the first byte of a session to its first ReadyForQuery: bytes in, bytes out.
+// keel/db/postgres/login.h — the login, from the first byte of a session to its first ReadyForQuery, without I/O: bytes
+// in, bytes out.
 //
 //   Login login({.user = "app", .database = "shop", .password = password, .nonce = nonce});
 //   KEEL_TRY_VOID(login.begin(out));                           // after TLS, where there is TLS
@@ -8,12 +9,12 @@
 // ParameterStatus and NoticeResponse are ignored here; a caller that needs them reads them itself.
 //
 // Errors:    those of scram.h; those of the server (error.h: 28P01 is Unauthenticated, 53300 ResourceExhausted, 57P03
-//            Unavailable); all from_environment(). Unauthenticated: the server asks for the password in cleartext or as
-//            md5, which are not allowed unless the options say so; it asks for a password and there is none; it accepts
-//            the login without SCRAM although channel binding is required. Unsupported: GSSAPI, SSPI, Kerberos.
-//            Protocol: a message that is not allowed at this point, such as success before the server has proven that
-//            it knows the password; a version of the protocol below 3.0.
-// Ownership: the options' views outlive the login; messages are not kept.
+//            Unavailable); all from_environment(). Unauthenticated: the server requests the password in cleartext or as
+//            md5, which the options do not allow; it requests a password and none is configured; it accepts the login
+//            without SCRAM although channel binding is required. Unsupported: GSSAPI, SSPI, Kerberos.
+//            Protocol: the server sends a message that is not allowed at this point, such as success before it has
+//                      proved that it knows the password, or a protocol version below 3.0.
+// Ownership: the texts that the options refer to must outlive the login; messages are not kept.
 // Threads:   one.
 // Cost:      that of scram.h.
 
@@ -40,15 +41,15 @@ enum class ChannelBinding : std::uint8_t { Disable, Prefer, Require };
 // User, password, and the requirements of the login.
 struct LoginOptions {
   std::string_view user;
-  std::string_view database = {};  // Empty: the database with the user's name.
+  std::string_view database = {};  // If empty, the database with the user's name.
   std::optional<std::string_view> password = std::nullopt;
   std::span<const StartupParameter> parameters = {};  // "application_name", …
   ChannelBinding channel_binding = ChannelBinding::Prefer;
-  // See ScramOptions::channel_binding. Empty: the connection has no TLS.
+  // See ScramOptions::channel_binding. Empty if the connection has no TLS.
   std::string_view channel_binding_data = {};
   std::span<const std::byte> nonce = {};
   std::uint32_t scram_iterations_max = ScramOptions().iterations_max;
-  // Allows a method that reveals the password to an eavesdropper or to an impostor of the server.
+  // Allows a method that reveals the password to an eavesdropper or to an impostor server.
   bool allows_cleartext_password = false;
   bool allows_md5_password = false;
 };
@@ -59,10 +60,10 @@ class Login {
 
   // Appends the startup message.
   Result<> begin(Buffer& out);
-  // True: the session is ready. Appends the responses to authentication requests.
+  // Returns true when the session is ready. Appends the responses to authentication requests.
   Result<bool> receive(const Message& message, Buffer& out);
 
-  // It is valid once the session is ready. Zeros: the server sent no key (some poolers), and statements cannot be
+  // Valid once the session is ready. Zeros if the server sent no key (some poolers do not); statements then cannot be
   // cancelled.
   const BackendKeyData& key() const noexcept { return key_; }
 

@@ -67,7 +67,7 @@ TEST(Login, ends_with_the_error_of_the_server) {
     EXPECT_TRUE(result.error().is_from_environment());
   }
   EXPECT_EQ(log_in({.passwords = passwords}, {.user = "app"}).error().message(),
-            "the database server asks for a password, and none is configured");
+            "the database server requests a password, but none is configured");
 }
 
 TEST(Login, rejects_servers_that_lie) {

@@ -11,14 +11,14 @@ namespace {
 using wire::Cursor;
 
 Error is_malformed(const char* message) {
-  return wire::broken(std::string(message) + " of the server is malformed: its counts and lengths are not its bytes");
+  return wire::broken(std::string(message) + " of the server is malformed: its counts and lengths do not match its bytes");
 }
 
 constexpr std::size_t column_size = 4 + 2 + 4 + 2 + 4 + 2;  // The fields after its name.
 
 bool is_format(std::uint16_t number) noexcept { return number <= 1; }
 
-// Whether a tag ends in the number of rows that the statement changed.
+// Whether a tag ends with the number of rows that the statement changed.
 bool counts_rows(std::string_view tag) noexcept {
   switch (tag.empty() ? '\0' : tag[0]) {
     case 'I':
@@ -73,7 +73,7 @@ RowDescription::Iterator& RowDescription::Iterator::operator++() noexcept {
 Result<DataRow> DataRow::read(std::string_view body) {
   Cursor cursor(body);
   const auto columns = cursor.take<std::int16_t>();
-  // Each column has at least its length.
+  // Each column takes at least its length field.
   if (cursor.is_broken() || columns < 0 || static_cast<std::size_t>(columns) > cursor.rest().size() / 4) [[unlikely]] {
     return is_malformed("DataRow");
   }
@@ -188,7 +188,7 @@ Result<ErrorResponse> ErrorResponse::read(std::string_view body) {
           error.position = error.position * 10 + (c - '0');
         }
         break;
-      default:  // File, line and routine of the server, and fields of later versions.
+      default:  // The server's file, line and routine, and fields of later versions.
         break;
     }
   }
@@ -263,7 +263,7 @@ Result<Authentication> Authentication::read(std::string_view body) {
       if (request.data.size() != 4) return is_malformed("Authentication");
       return request;
     case Kind::Sasl: {
-      // Names, ended by an empty one.
+      // A list of names that ends with an empty one.
       while (!cursor.is_broken() && !cursor.take_text().empty()) {
       }
       if (!cursor.is_whole()) return is_malformed("Authentication");
@@ -276,7 +276,7 @@ Result<Authentication> Authentication::read(std::string_view body) {
       return request;
   }
   return Error::text(Code::Unsupported,
-                     "the server asks for authentication of kind " + std::to_string(kind) + ", which is not known here")
+                     "the server asks for authentication of kind " + std::to_string(kind) + ", which is not supported")
       .from_environment();
 }
 
@@ -291,7 +291,8 @@ bool Authentication::offers(std::string_view mechanism) const noexcept {
 Result<NegotiateProtocolVersion> NegotiateProtocolVersion::read(std::string_view body) {
   Cursor cursor(body);
   NegotiateProtocolVersion version;
-  // Servers up to 17 send the whole number, 196608 for 3.0; the documentation says the minor one.
+  // Servers up to version 17 send the whole version number, 196608 for 3.0; according to the documentation it is the
+  // minor version.
   version.minor = cursor.take<std::uint32_t>() & 0xffff;
   version.options = cursor.take<std::int32_t>();
   if (version.options < 0) return is_malformed("NegotiateProtocolVersion");

@@ -9,14 +9,14 @@
 //   }
 //   KEEL_TRY_VOID(row.end());
 //
-// Each view has a read(), which takes the body of a message of its type.
+// Each type of view has a read() function, which takes the body of a message of that type.
 //
 // Errors:    Protocol, from_environment(): a count or a length that exceeds the body or is negative, a text without its
 //            zero byte, bytes after the end. read() checks everything, except the cells of a DataRow, which next() and
 //            end() check.
 // Lifetime:  views into the body.
 // Threads:   values.
-// Cost:      one pass over the body; no allocation. A DataRow is read a single time, by next().
+// Cost:      one pass over the body; no allocation. A DataRow can be read only once, by next().
 // Source:    PostgreSQL, "Message Formats" and "Error and Notice Message Fields".
 
 #pragma once
@@ -31,15 +31,16 @@
 
 namespace keel::db::postgres {
 
-// A column of a result, as RowDescription has it.
+// A column of a result, as in a RowDescription.
 struct ColumnDescription {
   std::string_view name;
-  Oid table = 0;            // The table that the column belongs to; 0: none.
+  Oid table = 0;            // The table that the column belongs to; 0 if none.
   std::int16_t number = 0;  // The column's number in that table, from 1; else 0.
   Oid type = 0;
-  std::int16_t type_size = 0;       // Negative: of variable size.
+  std::int16_t type_size = 0;       // Negative for a type of variable size.
   std::int32_t type_modifier = -1;  // As in pg_attribute.atttypmod.
-  Format format = Format::Text;     // Text in the description of a statement, which is before formats are asked for.
+  // Always Text in the description of a statement, because formats are requested later.
+  Format format = Format::Text;
 };
 
 // 'T': the columns of the rows to come.
@@ -87,9 +88,9 @@ class DataRow {
   static Result<DataRow> read(std::string_view body);
 
   int columns() const noexcept { return columns_; }
-  // The next column. Protocol: it is malformed, or no column is left.
+  // The next column. Protocol: the row is malformed, or no column is left.
   Result<Cell> next();
-  // Call it after the last column: nothing may follow it.
+  // Call it after the last column: fails if bytes follow.
   Result<> end() const;
 
   // The error of next() and end() for a row whose counts and lengths do not match its bytes.
@@ -116,7 +117,7 @@ class ParameterDescription {
   std::string_view types_;
 };
 
-// 'C': a statement is done.
+// 'C': a statement has completed.
 struct CommandComplete {
   static Result<CommandComplete> read(std::string_view body);
 
@@ -141,9 +142,9 @@ struct ErrorResponse {
   std::string_view column = {};
   std::string_view data_type = {};
   std::string_view constraint = {};
-  std::int32_t position = 0;  // The place in the statement, in characters from 1; 0: unknown.
+  std::int32_t position = 0;  // The place in the statement, counted in characters from 1; 0 if unknown.
 
-  // The server closes the connection after it.
+  // Whether the server closes the connection after this error.
   bool is_fatal() const noexcept { return severity == "FATAL" || severity == "PANIC"; }
 };
 
@@ -155,7 +156,7 @@ struct ParameterStatus {
   std::string_view value;
 };
 
-// 'K': what a CancelRequest names.
+// 'K': the process and the key that a CancelRequest must contain.
 struct BackendKeyData {
   static Result<BackendKeyData> read(std::string_view body);
 
@@ -163,7 +164,7 @@ struct BackendKeyData {
   std::uint32_t secret = 0;
 };
 
-// The state of the transaction, as ReadyForQuery has it.
+// The state of the transaction that a ReadyForQuery reports.
 enum class TransactionStatus : char { Idle = 'I', InTransaction = 'T', Failed = 'E' };
 
 // 'Z'.
@@ -173,11 +174,11 @@ struct ReadyForQuery {
   TransactionStatus status = TransactionStatus::Idle;
 };
 
-// 'A': what NOTIFY sent.
+// 'A': a notification that NOTIFY has sent.
 struct NotificationResponse {
   static Result<NotificationResponse> read(std::string_view body);
 
-  std::uint32_t process = 0;  // The process of the session that sent it.
+  std::uint32_t process = 0;  // The process of the session that sent the notification.
   std::string_view channel;
   std::string_view payload;
 };
@@ -208,8 +209,8 @@ struct Authentication {
   static Result<Authentication> read(std::string_view body);
 
   Kind kind = Kind::Ok;
-  // Md5Password: the salt, four bytes. Sasl: the mechanisms' names, each ended by a zero byte. SaslContinue and
-  // SaslFinal: the mechanism's data.
+  // For Md5Password: the salt, four bytes. For Sasl: the mechanisms' names, each followed by a zero byte. For
+  // SaslContinue and SaslFinal: the mechanism's data.
   std::string_view data;
 
   // Of Kind::Sasl.
@@ -221,7 +222,7 @@ struct NegotiateProtocolVersion {
   static Result<NegotiateProtocolVersion> read(std::string_view body);
 
   std::uint32_t minor = 0;        // The x of the newest version 3.x that the server speaks.
-  int options = 0;                // The number of options of the startup message that it does not know.
+  int options = 0;                // The number of options in the startup message that the server does not know.
   std::string_view first_option;  // Empty: none.
 };
 

@@ -84,11 +84,11 @@ class Target final : public MigrationTarget {
   }
 
   Result<bool> run_step(const Migration& migration, int& line) override {
-    // The lock is one of the session: behind a pooler the transaction that waits for it would be in another one.
+    // The lock belongs to the session: behind a pooler, the transaction that waits for the lock would be in another
+    // session.
     if (database_.options().pooler) {
       return Error::text(Code::FailedPrecondition,
-                         "a file without a transaction cannot be applied through a pooler: apply it to the server "
-                         "itself, with keel migrate up --database and the server's URL");
+                         "a file without a transaction cannot be applied through a pooler: apply it directly to the server, with keel migrate up --database and the server's URL");
     }
     KEEL_TRY_VOID(wait_for_lock([this] { return try_lock(); }));
     Result<bool> done = [&]() -> Result<bool> {
@@ -113,8 +113,7 @@ class Target final : public MigrationTarget {
       done = static_cast<int>(row.integer(0));
       if (row.text(1) == migration.checksum) return;
       agrees = Error::text(Code::FailedPrecondition,
-                           fmt::format("has changed since the first {} of its statements ran: restore it as it was, as "
-                                       "with git checkout, and continue with keel migrate up",
+                           fmt::format("has changed since the first {} of its statements ran: restore the file, for example with git checkout, and continue with keel migrate up",
                                        done));
     };
     KEEL_TRY_VOID(loop_.run(transaction_->query("select done, checksum from keel_migration_steps where version = $1",
@@ -124,7 +123,7 @@ class Target final : public MigrationTarget {
   }
 
  private:
-  // Tries again and again, with no transaction open between two attempts.
+  // Retries until it gets the lock or time is up, with no transaction open between two attempts.
   template <class F>
   Result<> wait_for_lock(F attempt) {
     const Instant until = Host::system().now() + lock_max_;
@@ -147,7 +146,7 @@ class Target final : public MigrationTarget {
     if (!has_lock) transaction_.reset();
     return has_lock;
   }
-  // A lock of the session, which is the only one of this database.
+  // A lock of the session, which is the only session of this database object.
   Result<bool> try_lock() {
     transaction_.reset();
     bool has_lock = false;
@@ -162,7 +161,7 @@ class Target final : public MigrationTarget {
     if (control.empty()) return {};
     line = line_at(text, control.data());
     return Error::text(Code::InvalidArgument,
-                       "a migration is one transaction: leave out '" + std::string(control) + '\'');
+                       "a migration is one transaction: remove '" + std::string(control) + '\'');
   }
   static int line_at(const std::string& text, const char* at) {
     return 1 + static_cast<int>(std::count(text.data(), at, '\n'));
@@ -173,12 +172,12 @@ class Target final : public MigrationTarget {
       const int within = internal::line_of(script, error->position);
       if (within != 0) line = first_line + within - 1;
     }
-    // Every error here has to be corrected in the file.
+    // Every error here must be corrected in the file.
     if (done.error().code() == Code::Internal) return std::move(done).error().as(Code::InvalidArgument);
     return done;
   }
 
-  // Runs in a transaction; a statement that cannot be in one commits that first.
+  // Runs in a transaction, which is committed first for a statement that cannot be in one.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY_VOID(refuse_control(migration.text, line));
     KEEL_TRY(const std::int64_t applied, applied_at(migration));
@@ -209,11 +208,11 @@ class Target final : public MigrationTarget {
   Result<> run_alone(std::string_view statement, const internal::AloneFacts& facts, int& line) {
     if (!facts.is_repeatable) {
       return fail(Code::InvalidArgument,
-                  "has to be such that it can run again after an interruption: create it `if not exists`, drop it "
-                  "`if exists`");
+                  "must be able to run again after an interruption: create the object `if not exists`, and drop it `if exists`");
     }
     if (!facts.index.empty()) {
-      // An index is in the schema of its table. The server reads both names, so that quotes, case and length count.
+      // An index is in the schema of its table. The server parses both names, so that quotes, case and truncation of
+      // long names are respected.
       std::string invalid;
       auto found = [&](const Row& row) { invalid = row.text(0); };
       KEEL_TRY_VOID(loop_.run(database_.query(
@@ -236,7 +235,7 @@ class Target final : public MigrationTarget {
   std::optional<Transaction> transaction_;
 };
 
-// Runs `work` on a connection of its own.
+// Runs `work` on a separate connection.
 template <class F>
 auto on_target(DatabaseOptions options, Duration lock_max, F work) -> decltype(work(std::declval<Target&>(), "")) {
   const std::string folder = std::move(options.migrations);

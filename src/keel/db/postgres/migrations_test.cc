@@ -98,7 +98,7 @@ TEST_F(PostgresMigrations, are_one_transaction_each) {
 
   ASSERT_FALSE(applied);
   EXPECT_EQ(applied.error().message(),
-            "migrations: 0001_ends.sql:2: a migration is one transaction: leave out 'commit'");
+            "migrations: 0001_ends.sql:2: a migration is one transaction: remove 'commit'");
 }
 
 TEST_F(PostgresMigrations, are_undone_done_again_and_looked_at) {

@@ -1,4 +1,4 @@
-// keel/db/postgres/notifications.h — receives notifications (LISTEN, NOTIFY) on a connection of its own.
+// keel/db/postgres/notifications.h — receives notifications (LISTEN, NOTIFY) on a separate connection.
 //
 //   Task<> follow(db::postgres::Database& database) {
 //     db::postgres::Notifications jobs = co_await database.listen("jobs");
@@ -10,16 +10,17 @@
 //   }
 //   co_await transaction.execute("select pg_notify('jobs', $1)", id);     // sent when the transaction commits
 //
-// Result:    listen() completes when the server listens. Each notification that is committed later arrives once, in the
-//            order of the commits, also at the session that sent it. next() returns the next one. If the connection has
-//            ended, next() reconnects, for as long as it takes, and then returns one whose is_gap is set: notifications
-//            sent in between are lost (PostgreSQL keeps none for a client that is away), so read the tables again.
-// Errors:    of listen() and add(): InvalidArgument (the name of a channel is empty, has more than 63 bytes, or a zero
+// Result:    listen() completes when the server listens. Each notification committed after that arrives once, in the
+//            order of the commits, also if this program sent it. next() returns the next one. If the connection has
+//            ended, next() reconnects, however long that takes, and then returns a Notification whose is_gap is set:
+//            notifications sent in between are lost (PostgreSQL keeps none for a disconnected client), so read the
+//            tables again.
+// Errors:    listen() and add(): InvalidArgument (the name of a channel is empty, has more than 63 bytes, or a zero
 //            byte), Unavailable (the server cannot be reached), Unsupported (a pooler). Of next(): Cancelled and
-//            DeadlineExceeded, and nothing is lost then: call it again; Unavailable (the database is closed).
+//            DeadlineExceeded, which lose no notifications: call it again; Unavailable (the database is closed).
 // Ownership: owns its connection, which does not belong to the pool.
-// Threads:   the loop where listen() was awaited. Only one call may be in progress at a time.
-// Lifetime:  ends before its database, and before its loop.
+// Threads:   the thread of the loop where listen() was awaited. Only one call may be in progress at a time.
+// Lifetime:  must end before its database and before its loop.
 // Cost:      a session of the server. Notifications that next() does not take wait in the socket and then at the
 //            server, which cannot clean up its queue until they are taken: keep calling next().
 
@@ -39,10 +40,10 @@ class Listening;
 
 // The content of a NOTIFY.
 struct Notification {
-  bool is_gap = false;  // True: this is not a notification, but a gap in which some may have been missed.
+  bool is_gap = false;  // True if this is not a notification, but a gap in which some may have been missed.
   std::string channel = {};
   std::string payload = {};
-  std::uint32_t process = 0;  // The process of the session that sent it.
+  std::uint32_t process = 0;  // The process of the session that sent the notification.
 };
 
 class Notifications {
@@ -53,7 +54,7 @@ class Notifications {
 
   Task<Notification> next();
 
-  // Listens to one more channel. Succeeds also if the connection ends: next() then reconnects and returns a gap.
+  // Listens to one more channel. Also succeeds if the connection ends: next() then reconnects and returns a gap.
   Task<> add(std::string channel);
   // Stops listening to a channel. Notifications that were already received are still delivered.
   Task<> remove(std::string channel);

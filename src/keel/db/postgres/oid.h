@@ -1,5 +1,5 @@
-// keel/db/postgres/oid.h — the numbers by which PostgreSQL names its types (src/include/catalog/pg_type.dat), and the
-// two forms in which a value is sent.
+// keel/db/postgres/oid.h — the numbers with which PostgreSQL identifies its types (src/include/catalog/pg_type.dat),
+// and the two formats in which a value is sent.
 //
 // Threads: functions.
 // Cost:    a search in a table of two dozen rows.
@@ -17,7 +17,7 @@ using Oid = std::uint32_t;
 enum class Format : std::uint16_t { Text = 0, Binary = 1 };
 
 namespace oid {
-// The types that the server has built in, by their numbers in pg_type.
+// The built-in types of the server, by their numbers in pg_type.
 inline constexpr Oid boolean = 16;
 inline constexpr Oid bytea = 17;
 inline constexpr Oid name = 19;

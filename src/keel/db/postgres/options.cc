@@ -86,7 +86,8 @@ Result<> set(Values& values, std::string_view name, std::string value) {
     }
     known.append(known.empty() ? "" : ", ").append(key_names[i].name);
   }
-  // A key after a password may be the rest of a password with a blank or an &, so it is not shown.
+  // An unknown key after a password may be the rest of that password, if it contains a blank or an &, so the key is not
+  // shown.
   const bool is_plain = !value_of(values, Key::Password) &&
                         std::ranges::all_of(name, [](char c) { return ascii::is_alphanumeric(c) || c == '_'; });
   return wrong("unknown key" + (is_plain && name.size() < 40 ? " " + std::string(name) : std::string()) +
@@ -104,7 +105,7 @@ Result<std::string> percent_decoded(std::string_view text, const char* part) {
     const int high = i + 2 < text.size() ? ascii::hex_value(text[i + 1]) : -1;
     const int low = high >= 0 ? ascii::hex_value(text[i + 2]) : -1;
     if (low < 0 || high * 16 + low == 0) {
-      return wrong(std::string("the ") + part + " of the URI has a % that two hexadecimal digits do not follow (a % " +
+      return wrong(std::string("the ") + part + " of the URI has a % that is not followed by two hexadecimal digits other than 00 (a % " +
                    "itself is written %25)");
     }
     decoded.push_back(static_cast<char>(high * 16 + low));
@@ -119,22 +120,22 @@ Result<> read_uri_hosts(std::string_view text, Values& values) {
   bool has_port = false;
   bool is_first = true;
   while (true) {
-    // An IPv6 address stands in brackets, and has no comma.
+    // An IPv6 address is in brackets and has no comma.
     std::size_t end = std::min(text.find(','), text.size());
     std::string_view one = text.substr(0, end);
     std::string_view port;
     if (one.starts_with('[')) {
       const std::size_t bracket = one.find(']');
-      if (bracket == std::string_view::npos) return wrong("the host of the URI has a [ without its ]");
+      if (bracket == std::string_view::npos) return wrong("the host of the URI has a [ without a ]");
       port = one.substr(bracket + 1);
       one = one.substr(1, bracket - 1);
-      if (!port.empty() && !port.starts_with(':')) return wrong("after the ] of the URI, expected : and a port");
+      if (!port.empty() && !port.starts_with(':')) return wrong("the ] in the URI may be followed only by : and a port");
       if (!port.empty()) port.remove_prefix(1);
     } else if (const std::size_t colon = one.rfind(':'); colon != std::string_view::npos) {
       port = one.substr(colon + 1);
       one = one.substr(0, colon);
       if (one.find(':') != std::string_view::npos) {
-        return wrong("an IPv6 address in a URI stands in brackets: [2001:db8::1]:5432");
+        return wrong("an IPv6 address in a URI must be in brackets: [2001:db8::1]:5432");
       }
     }
     KEEL_TRY(const std::string host, percent_decoded(one, "host"));
@@ -204,7 +205,7 @@ Result<> read_pairs(std::string_view text, Values& values) {
     skip_blanks();
     if (at == text.size() || text[at] != '=') {
       return wrong("at character " + std::to_string(start + 1) +
-                   ": expected key=value; a value with blanks stands in 'quotes'");
+                   ": expected key=value; a value with blanks must be in 'quotes'");
     }
     ++at;
     skip_blanks();
@@ -213,7 +214,7 @@ Result<> read_pairs(std::string_view text, Values& values) {
     if (is_quoted) ++at;
     while (true) {
       if (at == text.size()) {
-        if (is_quoted) return wrong("the value of " + std::string(name) + " has no quote at its end");
+        if (is_quoted) return wrong("the value of " + std::string(name) + " has no closing quote");
         break;
       }
       const char c = text[at];
@@ -287,7 +288,7 @@ Result<Duration> read_timeout(const std::string& value) {
   int seconds = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
   if (error != std::errc() || end != value.data() + value.size() || seconds < 0 || seconds > 1'000'000) {
-    return wrong_value(Key::ConnectTimeout, value, "seconds, as a number from 0 to 1000000");
+    return wrong_value(Key::ConnectTimeout, value, "a number of seconds from 0 to 1000000");
   }
   return Duration::seconds(seconds == 1 ? 2 : seconds);
 }
@@ -295,8 +296,7 @@ Result<Duration> read_timeout(const std::string& value) {
 Result<SslMode> read_ssl_mode(const std::string& value) {
   if (value == "allow") {
     return wrong_value(Key::SslMode, value,
-                       "disable, prefer, require, verify-ca, verify-full (allow, which tries without TLS first, is not "
-                       "offered: write prefer)");
+                       "disable, prefer, require, verify-ca, verify-full (allow, which tries without TLS first, is not supported: use prefer)");
   }
   return one_of<SslMode>(Key::SslMode, value,
                          {{"disable", SslMode::Disable},
@@ -319,7 +319,7 @@ Result<> read_require_auth(const std::string& value, ConnectOptions& options) {
   return {};
 }
 
-// Takes the field at the front of a line of a password file, without its escapes, and the ':' after it.
+// Takes the field at the front of a line of a password file and the ':' after it; returns the field without escapes.
 std::string take_field(std::string_view& line) {
   std::string field;
   while (!line.empty()) {
@@ -392,15 +392,15 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
   }
   if (const auto& value = value_of(values, Key::SslMode)) {
     KEEL_TRY(options.ssl_mode, read_ssl_mode(*value));
-    // Those authorities issue certificates to everybody, so only the name in a certificate shows whose it is.
+    // Those authorities issue certificates to anyone, so only the name in a certificate shows whose it is.
     if (is_system && options.ssl_mode != SslMode::VerifyFull) {
-      return wrong_value(Key::SslMode, *value, "verify-full, which sslrootcert=system demands");
+      return wrong_value(Key::SslMode, *value, "verify-full, which sslrootcert=system requires");
     }
   }
   options.ssl_certificate = text_of(Key::SslCertificate);
   options.ssl_key = text_of(Key::SslKey);
   if (options.ssl_certificate.empty() != options.ssl_key.empty()) {
-    return wrong("sslcert and sslkey must be set together: the client's certificate, and its key");
+    return wrong("sslcert and sslkey, the client's certificate and its key, must be set together");
   }
   if (const auto& value = value_of(values, Key::ChannelBinding)) {
     KEEL_TRY(options.channel_binding, one_of<ChannelBinding>(Key::ChannelBinding, *value,
@@ -431,7 +431,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
 std::optional<std::string> ConnectOptions::password_for(const ServerAddress& server, std::string_view passwords) const {
   if (password) return password;
   const std::string port = std::to_string(server.port);
-  // As in libpq, the file of passwords names a socket in the default folder "localhost".
+  // As in libpq, "localhost" in the password file stands for a socket in the default folder.
   const std::string_view host = server.host == "/run/postgresql" || server.host == "/var/run/postgresql"
                                     ? std::string_view("localhost")
                                     : std::string_view(server.host);
@@ -466,8 +466,7 @@ Result<std::string> ConnectOptions::read_password_file() const {
   if (!S_ISREG(status.st_mode)) return std::string();
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return Error::text(Code::FailedPrecondition, password_file +
-                                                     ": users other than its owner may read the passwords in it: "
-                                                     "chmod 0600 " +
+                                                     ": users other than the owner can read the passwords in this file: chmod 0600 " +
                                                      password_file)
         .from_environment();
   }
@@ -480,7 +479,7 @@ Result<std::string> ConnectOptions::read_password_file() const {
     if (got == 0) return text;
     text.append(block, static_cast<std::size_t>(got));
   }
-  return Error::text(Code::ResourceExhausted, password_file + ": more than 1 MiB of passwords").from_environment();
+  return Error::text(Code::ResourceExhausted, password_file + ": the password file is larger than 1 MiB").from_environment();
 }
 
 std::string ConnectOptions::describe() const {

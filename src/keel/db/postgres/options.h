@@ -1,11 +1,11 @@
-// keel/db/postgres/options.h — the address of a PostgreSQL server and the login, as users of libpq write them.
+// keel/db/postgres/options.h — the address of a PostgreSQL server and the login, in the forms that libpq accepts.
 //
 //   KEEL_TRY(ConnectOptions options, ConnectOptions::parse("postgres://app@db1,db2:5433/shop?sslmode=verify-full"));
 //   KEEL_TRY(ConnectOptions options, ConnectOptions::parse("host=/run/postgresql dbname=shop", process_environment));
 //
-// A URI (postgres:// or postgresql://, RFC 3986, with percent-encoding) or pairs key=value ('in quotes' with \' and
-// \\). What the text leaves out comes from the environment (PGHOST, …), then from the defaults below. A password comes
-// from the text, PGPASSWORD, or the file of passwords, in this order.
+// The text is a URI (postgres:// or postgresql://, RFC 3986, with percent-encoding) or key=value pairs (a value may be
+// 'in quotes', with \' and \\). Settings that the text leaves out come from the environment (PGHOST, …), then from the
+// defaults below. The password is taken from the text, from PGPASSWORD, or from the password file, in this order.
 //
 // | key                  | variable             | default                                                        |
 // |----------------------|----------------------|----------------------------------------------------------------|
@@ -29,10 +29,10 @@
 // | require_auth         | PGREQUIREAUTH        | scram-sha-256,none. These two are always allowed; "password"   |
 // |                      |                      | and "md5" in the list allow those                              |
 //
-// Errors:    InvalidArgument; no message contains the password. An unknown key (the message lists the known ones); a
-//            value that its key does not allow (the message lists the allowed ones); a key that is given twice;
-//            sslmode=allow, which tries without TLS first and is not offered; sslrootcert=system with a weaker sslmode;
-//            a number of ports that is neither one nor the number of hosts; no user.
+// Errors:    InvalidArgument; no message contains the password. The causes are: an unknown key (the message lists the
+//            known keys); a value that its key does not allow (the message lists the allowed values); a key that is
+//            given twice; sslmode=allow, which tries without TLS first and is not supported; sslrootcert=system with a
+//            weaker sslmode; a number of ports that is neither one nor the number of hosts; no user.
 // Threads:   a value.
 
 #pragma once
@@ -54,22 +54,22 @@ namespace keel::db::postgres {
 // Whether and how the connection is encrypted (libpq's sslmode).
 enum class SslMode : std::uint8_t {
   Disable,  // No TLS.
-  // TLS if the server offers it; its certificate is not checked. This does not protect against eavesdropping.
+  // TLS if the server offers it; the server's certificate is not checked. This does not protect against eavesdropping.
   Prefer,
-  // TLS. The certificate is checked only if sslrootcert names a file, and then as by VerifyCa, as libpq does.
+  // TLS. The certificate is checked only if sslrootcert names a file, and then as with VerifyCa; libpq does the same.
   Require,
-  VerifyCa,    // The certificate must come from a trusted authority; its name is not checked.
-  VerifyFull,  // The certificate must have the host's name as well: the mode for networks that others use.
+  VerifyCa,    // The certificate must come from a trusted authority; the name in it is not checked.
+  VerifyFull,  // In addition, the certificate must have the host's name: the mode for networks that others use.
 };
 
-// The kind of server that is wanted among several (libpq's target_session_attrs). Except for Any, each server is asked
-// after the login; when it is of another kind, the next server is tried.
+// The kind of server that is wanted among several (libpq's target_session_attrs). Except for Any, the kind of each
+// server is queried after the login; if the server is of another kind, the next one is tried.
 enum class TargetSession : std::uint8_t { Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby };
 
 // Host and port of a server.
 struct ServerAddress {
   std::string host;     // A name, an IP address, or the folder of a Unix socket. The certificate must be for this name.
-  std::string address;  // hostaddr: the IP address, where that is given beside the name; else empty.
+  std::string address;  // The IP address from hostaddr, if that is given in addition to the name; else empty.
   std::uint16_t port = 5432;
 
   bool is_unix() const noexcept { return host.starts_with('/'); }
@@ -84,7 +84,7 @@ struct ConnectOptions {
   std::string user;
   std::string database;  // The user's name if none was given.
   std::optional<std::string> password;
-  std::string password_file;  // The file of passwords if no password was given; empty: none.
+  std::string password_file;  // The password file if no password was given; empty: none.
   std::string application_name;
   std::string options;
   SslMode ssl_mode = SslMode::Prefer;
@@ -97,17 +97,17 @@ struct ConnectOptions {
   bool allows_cleartext_password = false;
   bool allows_md5_password = false;
 
-  // Returns the value of an environment variable, or nullopt. The default knows no variables.
+  // Returns the value of an environment variable, or nullopt. Without one, no variables are read.
   using Environment = FunctionRef<std::optional<std::string>(const char* name)>;
   static Result<ConnectOptions> parse(std::string_view text);
   static Result<ConnectOptions> parse(std::string_view text, Environment environment);
 
   // The password for one of the servers: `password`, if it is set. Otherwise it is taken from `passwords`, the text of
-  // a password file, whose lines are host:port:database:user:password: the first line that matches the server decides.
-  // In the file, * matches everything, and \ escapes ':' and '\'. Empty: no password is known.
+  // a password file with lines of the form host:port:database:user:password: the first line that matches the server
+  // decides. In the file, * matches everything, and \ escapes ':' and '\'. Empty: no password is known.
   std::optional<std::string> password_for(const ServerAddress& server, std::string_view passwords = {}) const;
   // The text of password_file; empty if it does not exist or is not a regular file. FailedPrecondition: users other
-  // than its owner may read it (its mode has to be 0600, as libpq requires). Blocks; for the start of a program.
+  // than its owner may read it (its mode must be 0600, as libpq requires). Blocks; for the start of a program.
   Result<std::string> read_password_file() const;
 
   // For logs: "app@db1:5432,db2:5433/shop", without the password.

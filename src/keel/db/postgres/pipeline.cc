@@ -50,7 +50,7 @@ Result<StepMessage> Pipeline::unexpected(MessageType type) {
 
 Result<StepMessage> Pipeline::receive(MessageType type) {
   if (is_broken_) [[unlikely]]
-    return wire::broken("the server has broken the protocol before");
+    return wire::broken("the server violated the protocol earlier");
   switch (type) {
     case MessageType::NoticeResponse:
     case MessageType::NotificationResponse:

@@ -9,16 +9,16 @@
 //   operations[received.number]. …                       // the number of the Step, in the order of add(), from 0
 //
 // The server responds to steps in their order. After an ErrorResponse the server skips everything up to the next Sync.
-// The pipeline does the same, so the next response belongs to the Sync. A Query contains its own Sync: its error and
-// its ReadyForQuery belong to it, and ReadyForQuery is the last. An error at a Sync, from a constraint that was
-// deferred to the commit, belongs to the Sync, and its ReadyForQuery follows.
+// The pipeline does the same, so that the next response belongs to that Sync. A Query includes a Sync: its error and
+// its ReadyForQuery belong to the Query, and the ReadyForQuery is its last message. An error that occurs at a Sync,
+// such as that of a constraint deferred to the commit, belongs to the Sync, and the Sync's ReadyForQuery follows.
 //
-// COPY: CopyInResponse belongs to an Execute or a Query; then the caller sends the data, which is not a Step, and the
-// CommandComplete follows. The server ignores a Sync while it waits for data: after an Execute that copies, add and
-// send the Sync only with copy_done() or copy_fail().
+// COPY: CopyInResponse belongs to an Execute or a Query; the caller then sends the data, which is not a Step, and after
+// that the CommandComplete arrives. The server ignores a Sync while it waits for data: after an Execute that copies,
+// add and send the Sync only with copy_done() or copy_fail().
 //
-// Errors:    Protocol, from_environment(): "DataRow is not a response to Parse". Every later call fails as well: the
-//            connection cannot be used any more. ResourceExhausted: steps_max steps wait for responses.
+// Errors:    Protocol, from_environment(): "DataRow is not a response to Parse". After this error every later call
+//            fails as well: the connection is unusable. ResourceExhausted: steps_max steps wait for responses.
 // Threads:   one.
 // Memory:    a byte per step.
 // Cost:      some ten instructions per message; no allocation after the first.
@@ -40,15 +40,16 @@ enum class Step : std::uint8_t { Parse, Bind, DescribeStatement, DescribePortal,
 // The name of a step, for messages.
 std::string_view to_string(Step step) noexcept;
 
-// A message of the server: the step that it belongs to.
+// The step to which a message of the server belongs.
 struct StepMessage {
   static constexpr std::uint64_t no_step = ~std::uint64_t{0};
 
   std::uint64_t number = no_step;  // The number of the step, from 0 for the first of this pipeline.
   Step step = Step::Sync;
-  bool is_last = false;  // The step is complete: it gets no more messages.
+  bool is_last = false;  // Whether the step is complete: no more messages belong to it.
 
-  // A notice, a notification, a ParameterStatus; or an error while no step waits, as when a server stops.
+  // Whether the message is a notice, a notification or a ParameterStatus, or an error while no step waits, as when a
+  // server shuts down.
   bool is_asynchronous() const noexcept { return number == no_step; }
 };
 
@@ -63,8 +64,8 @@ class Pipeline {
   // Call it for each message after the ReadyForQuery that ended the login.
   Result<StepMessage> receive(MessageType type);
 
-  // A fast path of receive() for frequent messages. True: this one responds to the Bind or Execute that is first in the
-  // queue. False: call receive().
+  // A fast path of receive() for frequent messages. True: the message responds to the Bind or Execute that is first in
+  // the queue. False: call receive().
   bool receive_usual(MessageType type) noexcept {
     if (is_broken_ || steps_.empty()) return false;
     const Step step = steps_.front();
@@ -84,10 +85,10 @@ class Pipeline {
     return true;
   }
 
-  // Steps without a response so far. 0: the server has nothing to do.
+  // The number of steps that wait for responses; 0 when the server has nothing to do.
   std::size_t waiting() const noexcept { return steps_.size(); }
   std::size_t room() const noexcept { return steps_.capacity() - steps_.size(); }
-  // The number that the next step will have.
+  // The number of the next step to be added.
   std::uint64_t next_number() const noexcept { return first_ + steps_.size(); }
   // Whether a CopyInResponse was the last message: the server expects copy_data().
   bool is_copying_in() const noexcept { return phase_ == Phase::CopyIn; }

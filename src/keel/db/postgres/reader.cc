@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t head_size = 5;
 
-// The largest message of this type, regardless of the caller's limit. 0: no message has this type.
+// The largest message of this type, regardless of the caller's limit. 0 if no message has this type.
 std::size_t bytes_max_of(MessageType type) noexcept {
   switch (type) {
     case MessageType::CopyData:
@@ -121,7 +121,7 @@ Result<std::size_t> Reader::size_of(const char* head) {
   const auto type = static_cast<MessageType>(head[0]);
   const std::size_t type_max = bytes_max_of(type);
   if (type_max == 0) [[unlikely]]
-    return failed("the server sent " + text_of(type) + ", which the protocol does not have");
+    return failed("the server sent " + text_of(type) + ", which does not exist in the protocol");
   const std::size_t length = wire::load<std::uint32_t>(head + 1);
   if (length < 4) [[unlikely]] {
     return failed(text_of(type) + " of the server has a length of " + std::to_string(length) +
@@ -175,12 +175,11 @@ Result<std::optional<Message>> Reader::next(std::string_view& bytes) {
 }
 
 Result<bool> Reader::encryption_response(std::string_view& bytes) {
-  KEEL_EXPECT(!bytes.empty(), "the response to an SSLRequest can be read only after it has arrived");
+  KEEL_EXPECT(!bytes.empty(), "encryption_response() is called before the response to the SSLRequest has arrived");
   const char first = bytes[0];
   if (first != 'S' && first != 'N') {
     return wire::broken(
-        "the server responded to the request for TLS with neither 'S' nor 'N': it is not a PostgreSQL server, or has "
-        "failed");
+        "the server responded to the request for TLS with neither 'S' nor 'N': it is not a PostgreSQL server, or it has failed");
   }
   bytes.remove_prefix(1);
   if (first == 'S' && !bytes.empty()) {

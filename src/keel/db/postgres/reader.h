@@ -8,13 +8,15 @@
 //     KEEL_TRY_VOID(handle(*message));                         // message.h decodes it
 //   }
 //
-// Result:    the next message. Its body points into `bytes` if it arrived whole, else into the reader's own memory.
-// Errors:    Protocol, from_environment(): a type that no server sends; a length that is less than its own four bytes,
-//            above message_bytes_max, or above the limit of the message's type (short_bytes_max for those that carry
-//            neither data nor text). After an error every call returns the same error again.
-// Lifetime:  a body is valid until the next call, and not longer than `bytes`.
+// Result:    the next message. Its body points into `bytes` if the message arrived whole, else into the reader's own
+//            memory.
+// Errors:    Protocol, from_environment(): a type that no server sends; a length that is below 4 (the size of the
+//            length field itself), above message_bytes_max, or above the limit for the type of the message
+//            (short_bytes_max for types that carry neither data nor text). After an error every call returns the same
+//            error again.
+// Lifetime:  a body is valid until the next call, but not longer than `bytes`.
 // Threads:   one.
-// Memory:    at most one message that arrived in pieces. It grows with the received bytes, never by a length that was
+// Memory:    at most one message that arrived in pieces. It grows with the bytes received, never by a length that was
 //            only announced, and memory above kept_bytes is freed after the message.
 // Cost:      a message that arrived whole is not copied; no allocation in steady state.
 
@@ -73,7 +75,8 @@ class Reader {
   static constexpr std::size_t kept_bytes = 64 * 1024;
 
   struct Options {
-    // The largest message, its length field included: bounds the memory of a row. The server's own bound is 1 GiB.
+    // The maximum size of a message, including its length field; it bounds the memory of a row. The server's own limit
+    // is 1 GiB.
     std::size_t message_bytes_max = 64 * 1024 * 1024;
   };
 
@@ -83,7 +86,8 @@ class Reader {
   // Consumes one message from the front of `bytes`, or all of them if the message is incomplete.
   Result<std::optional<Message>> next(std::string_view& bytes);
 
-  // A fast path of next(). True: a row, or a message without data, was whole at the front of `bytes` and is consumed.
+  // A fast path of next(). True: the front of `bytes` was a whole row, or a whole message without data, and is
+  // consumed.
   // False: nothing was consumed; call next().
   bool next_whole(std::string_view& bytes, Message& message) noexcept {
     if (!partial_.empty() || error_ || bytes.size() < 5) return false;
@@ -110,12 +114,12 @@ class Reader {
     return true;
   }
 
-  // Whether a message is incomplete: a connection that ends here was truncated.
+  // Whether a message is incomplete: if the connection ends now, the data was truncated.
   bool is_within_message() const noexcept { return !partial_.empty() && !is_delivered_; }
 
   // The response to an SSLRequest: true if the server continues with TLS. Protocol: the byte is neither 'S' nor 'N'; or
-  // bytes follow an 'S', which an attacker has inserted before the TLS handshake (CVE-2021-23222). `bytes` is not
-  // empty.
+  // bytes follow an 'S', which an attacker may have inserted before the TLS handshake (CVE-2021-23222). `bytes` must
+  // not be empty.
   static Result<bool> encryption_response(std::string_view& bytes);
 
  private:
@@ -124,7 +128,7 @@ class Reader {
 
   Buffer partial_;
   std::size_t message_bytes_max_;
-  std::size_t size_ = 0;       // The size of the message in partial_; 0: its head is incomplete.
+  std::size_t size_ = 0;       // The size of the message in partial_; 0 while its head is incomplete.
   bool is_delivered_ = false;  // The message in partial_ was returned; the next call drops it.
   std::optional<Error> error_;
 };

@@ -117,8 +117,8 @@ TEST(PostgresReader, rejects_lengths_that_cannot_be_and_says_so_again) {
       {"D\0\0\x03\xe9"s, "DataRow of the server has a length of 1001, above 1000"},
       {"Z\0\0\0\x06"s, "ReadyForQuery of the server has a length of 6, above 5"},
       {"1\0\0\0\x05"s, "ParseComplete of the server has a length of 5, above 4"},
-      {"?\0\0\0\x04"s, "the server sent a message of type 0x3f, which the protocol does not have"},
-      {"\0\0\0\0\x04"s, "the server sent a message of type 0x00, which the protocol does not have"},
+      {"?\0\0\0\x04"s, "the server sent a message of type 0x3f, which does not exist in the protocol"},
+      {"\0\0\0\0\x04"s, "the server sent a message of type 0x00, which does not exist in the protocol"},
   };
   for (const Case& one : cases) {
     for (const std::size_t piece : {1u, 5u}) {

@@ -34,8 +34,8 @@ Digest sha256_of(std::span<const std::byte> bytes) {
 
 std::string text_of(std::span<const std::byte> bytes) { return base64::encode(bytes, base64::Form::Standard); }
 
-// Takes the attribute at the front, "r=…", and its comma, and sets its value. False: the message begins with another
-// attribute.
+// Takes the attribute at the front ("r=…") and the comma after it, and sets `value`. False if the message begins with
+// another attribute.
 bool take_attribute(std::string_view& message, char name, std::string_view& value) {
   if (message.size() < 2 || message[0] != name || message[1] != '=') return false;
   const std::size_t end = std::min(message.find(','), message.size());
@@ -98,27 +98,26 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
   const bool offers_plus = offered.offers(name_plus);
   if (options.is_binding_required && !can_bind) {
     return unauthenticated(
-        "channel binding is required, and the connection to the database has no TLS: set sslmode=require or higher");
+        "channel binding is required, but the connection to the database has no TLS: set sslmode=require or higher");
   }
   if (options.is_binding_required && !offers_plus) {
     return unauthenticated(
-        "channel binding is required, and the database server does not offer SCRAM-SHA-256-PLUS: it has no TLS of its "
-        "own, or an attacker in between has removed the offer");
+        "channel binding is required, but the database server does not offer SCRAM-SHA-256-PLUS: TLS ends before the server, or a man in the middle has removed the offer");
   }
   Scram scram;
   scram.is_plus_ = can_bind && offers_plus;
   if (!scram.is_plus_ && !offered.offers(name)) {
     return Error(Code::Unsupported,
-                 "the database server offers neither SCRAM-SHA-256 nor SCRAM-SHA-256-PLUS that can be used here")
+                 "the database server offers neither SCRAM-SHA-256 nor a SCRAM-SHA-256-PLUS that can be used on this connection")
         .from_environment();
   }
   if (options.password.empty())
-    return unauthenticated("the database server asks for a password, and none is configured");
+    return unauthenticated("the database server requests a password, but none is configured");
   KEEL_TRY(scram.password_, normalised_password(options.password));
   scram.iterations_max_ = options.iterations_max;
   scram.nonce_ = text_of(options.nonce);
-  // "y": the client supports binding and assumes that the server does not. A server that does support it rejects the
-  // login, because its offer was removed on the way.
+  // "y": the client supports binding and assumes that the server does not. A server that does support binding then
+  // rejects the login, because its offer was removed on the way.
   const std::string header = scram.is_plus_ ? "p=tls-server-end-point,," : can_bind ? "y,," : "n,,";
   scram.binding_ = header;
   if (scram.is_plus_) scram.binding_.append(options.channel_binding);
@@ -135,7 +134,7 @@ Result<> Scram::challenge(std::string_view server_first) {
   std::string_view salt_text;
   std::string_view iterations_text;
   if (rest.starts_with("m=")) {
-    return Error(Code::Unsupported, "the database server demands an extension of SCRAM that is not known here")
+    return Error(Code::Unsupported, "the database server requires an extension of SCRAM that is not supported")
         .from_environment();
   }
   if (!take_attribute(rest, 'r', nonce) || !take_attribute(rest, 's', salt_text) ||
@@ -189,8 +188,7 @@ Result<> Scram::finish(std::string_view server_final) {
   const Result<std::string> signature = base64::decode(value, base64::Form::Standard);
   if (!signature || !constant_time_equal(std::as_bytes(std::span(*signature)), server_signature_)) {
     return unauthenticated(
-        "the database server does not know the password: its SCRAM signature is wrong. Another server responds in its "
-        "place, or its password was changed in between");
+        "the database server does not know the password: its SCRAM signature is wrong. It is an impostor, or the password was changed during the login");
   }
   state_ = State::Finished;
   return {};

@@ -9,24 +9,25 @@
 //   KEEL_TRY_VOID(scram.finish(final.data));               // SaslFinal: the server's signature
 //
 // PLUS binds the proof to the TLS connection, so that a man in the middle cannot relay it. It is used whenever the TLS
-// connection provides a binding and the server offers PLUS. If only TLS provides it, the client states in the signed
-// part of its message that the server did not offer PLUS. A server that did offer it then rejects the login, because a
-// man in the middle has removed the offer.
+// connection provides a binding and the server offers PLUS. If TLS provides a binding but the server does not offer
+// PLUS, the client states this in the signed part of its message. A server that did offer PLUS then rejects the login,
+// because a man in the middle must have removed the offer.
 //
 // Errors:    all from_environment(). Unauthenticated: the server's signature is wrong, so it does not know the
-//            password; the server offers no PLUS and channel binding is required; no password. Protocol: a message that
-//            RFC 5802 does not allow, a nonce that does not extend the client's, an iteration count of 0 or above
-//            iterations_max. Unsupported: neither mechanism is offered; an extension is demanded; a password with
-//            characters whose normal form is not known here (below).
-// Password:  normalised by SASLprep (RFC 4013): spaces of other scripts become a space, and characters that it maps to
-//            nothing are removed. A password that is not UTF-8, or has a character that SASLprep prohibits (an emoji is
-//            one), is used as its bytes, as PostgreSQL does. Letters, digits and signs that are their own normal form
-//            (NFKC) are used unchanged: ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining marks
-//            and compatibility characters (ligatures, full-width letters, Roman numerals) are Unsupported.
-// Ownership: keeps what it needs; the password is wiped after challenge().
+//            password; the server does not offer PLUS although channel binding is required; no password is configured.
+//            Protocol: a message that RFC 5802 does not allow, a nonce that does not extend the client's, an iteration
+//            count of 0 or above iterations_max. Unsupported: neither mechanism is offered; the server requires an
+//            extension; the password has characters whose normal form is not known here (below).
+// Password:  normalised by SASLprep (RFC 4013): non-ASCII spaces become a space, and characters that it maps to nothing
+//            are removed. A password that is not UTF-8, or has a character that SASLprep prohibits (such as an emoji),
+//            is used unchanged, as in PostgreSQL. Letters, digits and signs that are their own normal form (NFKC) are
+//            used unchanged: ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining marks and
+//            compatibility characters (ligatures, full-width letters, Roman numerals) are Unsupported.
+// Ownership: copies the data that it needs; the password is wiped after challenge().
 // Threads:   one.
-// Cost:      begin(): some microseconds. challenge(): two hashes for each iteration, 1 to 2 ms for the server's default
-//            of 4,096, on the calling thread. Allocates: a login is not steady state.
+// Cost:      begin() takes some microseconds. challenge() computes two hashes for each iteration, on the calling
+//            thread: 1 to 2 ms for the server's default of 4,096 iterations. All functions may allocate, because a
+//            login is not steady state.
 
 #pragma once
 
@@ -45,12 +46,13 @@ namespace keel::db::postgres {
 // User, password and channel binding of a login by SCRAM-SHA-256.
 struct ScramOptions {
   std::string_view password = {};
-  // It stands only in the messages: PostgreSQL ignores it and uses the user of the startup message.
+  // The user's name, which only the messages contain: PostgreSQL ignores this name and uses the user of the startup
+  // message.
   std::string_view user = {};
-  // The data of tls-server-end-point (RFC 5929): the hash of the server's certificate. Empty: the connection has no
-  // channel binding.
+  // The data of tls-server-end-point (RFC 5929): the hash of the server's certificate. Empty if the connection provides
+  // no channel binding.
   std::string_view channel_binding = {};
-  // Fail unless the proof is bound to the TLS connection.
+  // The login fails unless the proof is bound to the TLS connection.
   bool is_binding_required = false;
   // Never use PLUS.
   bool is_binding_disabled = false;
@@ -66,7 +68,7 @@ class Scram {
   static constexpr std::string_view name = "SCRAM-SHA-256";
   static constexpr std::string_view name_plus = "SCRAM-SHA-256-PLUS";
 
-  // Call it for an Authentication of Kind::Sasl. Bug: a nonce that is too short.
+  // Call it for an Authentication of Kind::Sasl. A nonce that is too short is a Bug.
   static Result<Scram> begin(const Authentication& offered, const ScramOptions& options);
   Scram(Scram&&) noexcept = default;
   Scram& operator=(Scram&&) noexcept = default;
@@ -91,7 +93,7 @@ class Scram {
   std::string password_;
   std::string binding_;     // The gs2 header and the channel binding's data.
   std::string first_bare_;  // client-first-message-bare.
-  std::string nonce_;       // The client's, as text.
+  std::string nonce_;       // The client's nonce, as text.
   std::string message_;
   std::array<std::byte, 32> server_signature_{};
 };
@@ -102,7 +104,7 @@ struct ScramKeys {
   std::array<std::byte, 32> stored;
   std::array<std::byte, 32> server;
 };
-// Derives the keys; `password` is not normalised.
+// Derives the keys; `password` must already be normalised.
 ScramKeys scram_keys(std::string_view password, std::string_view salt, std::uint32_t iterations);
 // HMAC-SHA-256.
 std::array<std::byte, 32> hmac_sha256(std::span<const std::byte> key, std::string_view text);

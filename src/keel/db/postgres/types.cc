@@ -33,7 +33,7 @@ Error invalid(int number, const std::string& text) {
 }
 
 Error is_taken_as(int number, const char* argument, Oid type, const char* cast) {
-  return invalid(number, std::string(" is ") + argument + ", and the statement takes " + name_of(type) +
+  return invalid(number, std::string(" is ") + argument + ", but the statement takes " + name_of(type) +
                              " there: write $" + std::to_string(number) + "::" + cast);
 }
 
@@ -92,7 +92,7 @@ Result<Value> decode_text_format(Oid type, std::string_view bytes, Buffer& scrat
       return Value(value);
     }
     case oid::bytea: {
-      // The form "hex", which is the server's default.
+      // The format "hex", which is the server's default.
       if (!bytes.starts_with("\\x") || bytes.size() % 2 != 0) return is_no_value(type);
       const std::size_t start = scratch.size();
       char* to = scratch.reserve(bytes.size() / 2);
@@ -110,7 +110,7 @@ Result<Value> decode_text_format(Oid type, std::string_view bytes, Buffer& scrat
   }
 }
 
-// Appends a value as digits, for a type that is not known here.
+// Appends a number as digits, for a type that is not known here.
 void append_digits(const Value& value, Buffer& out) {
   if (value.kind == ValueKind::Real) return append_real_text(value.real, false, out);
   char digits[24];
@@ -135,7 +135,7 @@ Result<Format> encode_integer_argument(const Value& value, Oid type, int number,
   switch (type) {
     case oid::boolean:
       if (value.integer != 0 && value.integer != 1) {
-        return invalid(number, " is " + std::to_string(value.integer) + ", and a boolean is 0 or 1");
+        return invalid(number, " is " + std::to_string(value.integer) + ", but a boolean is 0 or 1");
       }
       out.push_back(static_cast<char>(value.integer));
       return Format::Binary;
@@ -370,7 +370,7 @@ Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& sc
     const std::size_t text_max = std::max<std::size_t>(1024 * 1024, 16 * bytes.size());
     if (!append_array_text(element, bytes, text_max, scratch)) {
       if (scratch.size() - start <= text_max) return is_no_value(type);
-      return Error(Code::ResourceExhausted, "the text of an array is more than 1 MiB and 16 times its bytes")
+      return Error(Code::ResourceExhausted, "the text of an array is larger than 1 MiB and 16 times its bytes")
           .from_environment();
     }
     return appended_since(start, scratch);
@@ -395,7 +395,7 @@ Result<Format> encode(const Value& value, Oid type, int number, Buffer& out) {
   }
   if (value.size > argument_bytes_max) {
     return Error::text(Code::ResourceExhausted,
-                       "parameter $" + std::to_string(number) + " is larger than the database takes, 1 GiB")
+                       "parameter $" + std::to_string(number) + " is larger than the database accepts, which is 1 GiB")
         .from_environment();
   }
   const std::string_view bytes(value.bytes, value.size);

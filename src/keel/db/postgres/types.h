@@ -22,7 +22,8 @@
 // | inet, cidr                        | text 10.0.0.1, 10.0.0.0/8, 2001:db8::1                                   |
 // | arrays of these                   | text as the server writes it, the elements as above: {1,2,NULL,"a b"}    |
 //
-// Arguments, by the type that the server has inferred for the parameter ("other": a type that is not in the table):
+// Arguments are converted by the type that the server has inferred for the parameter ("other": a type that is not in
+// the table above):
 //
 // | argument | is taken for                                                                                      |
 // |----------|---------------------------------------------------------------------------------------------------|
@@ -34,12 +35,12 @@
 // | blob     | bytea; other, in the type's own binary format                                                     |
 //
 // Errors:    InvalidArgument, from_environment(): "parameter $2: 70000 is not in the range of smallint", "parameter $1
-//            is an integer, and the statement takes text there: write $1::bigint". Protocol, from_environment(): bytes
+//            is an integer, but the statement takes text there: write $1::bigint". Protocol, from_environment(): bytes
 //            that are not a value of their type, a length or a count that exceeds the bytes. ResourceExhausted,
-//            from_environment(): an array whose text would be more than 1 MiB and more than 16 times its bytes, or an
+//            from_environment(): an array whose text would be larger than both 1 MiB and 16 times its bytes, or an
 //            argument above 1 GiB.
 // Threads:   functions.
-// Cost:      one pass; no allocation but the growth of the Buffer.
+// Cost:      one pass; no allocation except to grow the Buffer.
 // Source:    PostgreSQL, the *_send and *_recv functions of src/backend/utils/adt.
 
 #pragma once
@@ -55,16 +56,17 @@
 
 namespace keel::db::postgres {
 
-// Decodes `bytes`, a value of `type` in `format`. A text or blob is a view of `bytes`, or of bytes that were appended
-// to `scratch`; the latter is valid until `scratch` grows or ends.
+// Decodes `bytes`, a value of `type` in `format`. A text or blob is a view of `bytes`, or of bytes appended to
+// `scratch`; a view of `scratch` is valid until that grows or ends.
 Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& scratch);
 
 // Appends the bytes of `value`, which is not NULL, for the parameter `number` (from 1) of type `type`; returns their
 // format. After an error `out` is unchanged.
 Result<Format> encode(const Value& value, Oid type, int number, Buffer& out);
 
-// Appends the binary form of a text in the table's form, as a server reads a literal. InvalidArgument: the text does
-// not have this form. `type` is in the table. It is used by a server such as testing/fake_server.h.
+// Appends the binary form of a text that has the form in the table above, as a server does when it reads a literal.
+// InvalidArgument: the text does not have this form. `type` must be in the table. For servers such as
+// testing/fake_server.h.
 Result<> encode_text(Oid type, std::string_view text, Buffer& out);
 
 }  // namespace keel::db::postgres

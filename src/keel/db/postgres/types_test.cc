@@ -136,14 +136,14 @@ TEST(Types, take_integers_in_their_range) {
   EXPECT_EQ(round(Value(std::int64_t{4'294'967'295}), oid::oid), "4294967295");
   EXPECT_EQ(round(Value(-1), oid::oid), "parameter $1: -1 is not in the range of oid");
   EXPECT_EQ(round(Value(true), oid::boolean), "1");
-  EXPECT_EQ(round(Value(2), oid::boolean), "parameter $1 is 2, and a boolean is 0 or 1");
+  EXPECT_EQ(round(Value(2), oid::boolean), "parameter $1 is 2, but a boolean is 0 or 1");
   EXPECT_EQ(round(Value(3), oid::float4), "3.000000");
   EXPECT_EQ(round(Value(3), oid::float8), "3.000000");
   EXPECT_EQ(round(Value(std::numeric_limits<std::int64_t>::min()), oid::numeric), "'-9223372036854775808'");
   EXPECT_EQ(round(Value(5), oid::text),
-            "parameter $1 is an integer, and the statement takes text there: write $1::bigint");
+            "parameter $1 is an integer, but the statement takes text there: write $1::bigint");
   EXPECT_EQ(written(Value(5), oid::timestamptz),
-            "parameter $3 is an integer, and the statement takes timestamp with time zone there: write $3::bigint");
+            "parameter $3 is an integer, but the statement takes timestamp with time zone there: write $3::bigint");
   EXPECT_EQ(written(Value(5), 99'999), "t5") << "a domain over an integer, for example";
 }
 
@@ -156,7 +156,7 @@ TEST(Types, take_reals) {
   EXPECT_EQ(round(Value(1e20), oid::numeric), "'100000000000000000000'");
   EXPECT_EQ(round(Value(-std::numeric_limits<double>::infinity()), oid::numeric), "'-Infinity'");
   EXPECT_EQ(written(Value(0.1), oid::int4),
-            "parameter $3 is a real, and the statement takes integer there: write $3::double precision");
+            "parameter $3 is a real, but the statement takes integer there: write $3::double precision");
   EXPECT_EQ(written(Value(0.5), 99'999), "t0.5");
 }
 
@@ -183,7 +183,7 @@ TEST(Types, take_blobs) {
   EXPECT_EQ(round(Value(std::span<const std::byte>(bytes)), oid::bytea), "x'\0\xff'"s);
   EXPECT_EQ(written(Value(std::span<const std::byte>(bytes)), 99'999), "\0\xff"s) << "in the type's own format";
   EXPECT_EQ(written(Value(std::span<const std::byte>(bytes)), oid::text),
-            "parameter $3 is a blob, and the statement takes text there: write $3::bytea");
+            "parameter $3 is a blob, but the statement takes text there: write $3::bytea");
 }
 
 TEST(Types, reject_an_argument_above_what_the_server_takes) {

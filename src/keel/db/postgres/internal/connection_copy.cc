@@ -1,4 +1,4 @@
-// COPY: the data is sent or received between the first and the last response of the server.
+// COPY: its data is sent or received between the server's first and last response.
 
 #include <string>
 #include <utility>
@@ -11,8 +11,10 @@
 namespace keel::db::postgres::internal {
 namespace {
 
-constexpr std::size_t waiting_bytes_max = 256 * 1024;  // A COPY into a table: unsent bytes above which its task waits.
-constexpr std::size_t rows_bytes_kept = 64 * 1024;     // A COPY from a table: rows above which reading pauses.
+// For a COPY into a table: the number of unsent bytes above which its task waits.
+constexpr std::size_t waiting_bytes_max = 256 * 1024;
+// For a COPY from a table: the size of the received rows above which reading pauses.
+constexpr std::size_t rows_bytes_kept = 64 * 1024;
 
 }  // namespace
 
@@ -109,7 +111,7 @@ void Connection::end_copy(Result<>&& result) noexcept {
   copy.result = std::move(result);
   if (copy.columns != nullptr) {
     if (copy.result && !copy.reader.is_at_end()) {
-      copy.result = Error(Code::Protocol, "the server ended a COPY before its end").from_environment();
+      copy.result = Error(Code::Protocol, "the server ended a COPY before it had sent all of the data").from_environment();
     }
     std::exchange(copy.columns, nullptr)->name(copy.rows);
   }

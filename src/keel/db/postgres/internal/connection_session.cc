@@ -110,7 +110,7 @@ void Connection::is_silent() noexcept {
   if (is_copy_) heard_ = pool_.loop().now();  // The server may be waiting for our data.
   const Instant end = heard_ + options.statement_timeout + options.cancel_grace;
   if (pool_.loop().now() < end) return pool_.loop().start_timer(silence_, end);
-  farewell_ = Error(Code::Unavailable, "the server was silent for longer than a statement may take");
+  farewell_ = Error(Code::Unavailable, "the server sent nothing for longer than a statement may take");
   stream_->shutdown();
 }
 
@@ -145,7 +145,7 @@ Task<> Connection::write_all(Stream& stream) {
     has_output_.reset();
     std::swap(out_, sending_);
     Stream::Write write = stream.write(sending_.view());
-    // After a group the server owes responses, and nothing is sent before they come.
+    // After a group was sent, nothing more is sent until its responses have come.
     write.set_unhurried(pipeline_ != nullptr && pipeline_->waiting() != 0 && !is_copy_);
     const Result<> written = co_await attempt(write);
     sending_.clear();
@@ -154,7 +154,7 @@ Task<> Connection::write_all(Stream& stream) {
       copy_->has_moved.set();
     }
     if (sending_.capacity() > sent_bytes_kept) sending_.release();
-    // The reader then still reads what the server has sent, which may contain the reason.
+    // The reader still reads the data that the server has sent, which may contain the reason.
     if (!written) co_return;
     if ((is_ending_ || is_retiring_) && out_.empty()) stream.shutdown();
   }
@@ -194,7 +194,7 @@ Task<> Connection::cancel_all(Stream& stream) {
   }
 }
 
-// Uses a separate connection, which the server closes when it has forwarded the request.
+// Uses a separate connection, which the server closes after it has forwarded the request.
 Task<> Connection::send_cancel() {
   if (key_.process == 0) co_return;
   Stream stream = co_await dial(pool_, server_);

@@ -39,8 +39,9 @@ void Connection::leave_mark() {
   transaction_.mark = Mark::None;
 }
 
-// Sends the SQL that has to precede the next statement, once for each group. `is_alone`: the statement is sent after
-// the response to it. Otherwise send_mark() is called before the statement if is_setting_mark_.
+// Sends the SQL that has to precede the next statement, once for each group. With `is_alone`, the statement is sent
+// only after the response to this SQL. Otherwise, if is_setting_mark_ is true, send_mark() must be called before the
+// statement is sent.
 void Connection::send_prologue(bool is_alone) {
   if (std::exchange(is_marked_, true)) return;
   leave_mark();
@@ -57,7 +58,8 @@ void Connection::send_prologue(bool is_alone) {
   ++syncs_;
 }
 
-// A Query that fails does not make the server skip what follows it; this savepoint does, where there is no transaction.
+// A Query that fails does not make the server skip the messages after it. This savepoint does, because it fails outside
+// of a transaction.
 void Connection::send_mark() {
   Encoder encoder(out_);
   const bool sent = encoder.parse({}, "savepoint keel") && encoder.bind({}, {}, {}, {}, {}) && encoder.execute({});
@@ -70,15 +72,16 @@ void Connection::note_status() {
   if (status_ != TransactionStatus::Idle) {
     transaction_.is_confirmed = true;
   } else if (is_in_prologue_ && !transaction_.is_confirmed) {
-    // It has not begun; the next statement begins it again.
+    // The transaction has not begun; the next statement begins it again.
     transaction_.has_begun = false;
     transaction_.mark = Mark::None;
     transaction_.pending.insert(0, transaction_.beginning);
-    if (!group_error_) group_error_ = Error(Code::Protocol, "the server has begun no transaction").from_environment();
+    if (!group_error_) group_error_ = Error(Code::Protocol, "the server did not begin a transaction").from_environment();
   }
 }
 
-// It has failed before its first savepoint was set, so nothing of it has happened: the next statement begins it again.
+// The transaction failed before its first savepoint was set, so it has had no effect: the next statement begins it
+// again.
 void Connection::begin_again() {
   transaction_.mark = Mark::None;
   transaction_.is_confirmed = false;
@@ -91,7 +94,7 @@ void Connection::submit(Call& call) noexcept {
   if (phase_ == Phase::Idle && !is_held_by_cancel()) next();
 }
 
-// Begins the next work of an idle connection.
+// Begins the next piece of work on an idle connection.
 void Connection::next() noexcept {
   if (transaction_.number == 0) return is_free_again();
   if (transaction_.wants_roll_back) return send_roll_back();
@@ -99,7 +102,7 @@ void Connection::next() noexcept {
     Call* call = own_.pop_front();
     if (call == nullptr) return;
     if (call->kind() == Call::Kind::Commit) {
-      if (!transaction_.has_begun) {  // It has run no statement.
+      if (!transaction_.has_begun) {  // The transaction has run no statement.
         transaction_over();
         call->finish({});
         pool_.call_over();
@@ -176,7 +179,8 @@ void Connection::roll_back_to(std::uint64_t savepoint) noexcept {
   const auto found = std::find(all.begin(), all.end(), savepoint);
   if (found == all.end()) return;
   all.erase(found, all.end());
-  transaction_.mark = Mark::None;  // It was set after the savepoint, and is removed with it.
+  // The savepoint of the last statement was set after this one, and is removed with it.
+  transaction_.mark = Mark::None;
   const std::string name = std::to_string(savepoint);
   transaction_.pending += ";rollback to savepoint s" + name + ";release savepoint s" + name;
 }
@@ -217,7 +221,7 @@ void Connection::hold_expired() noexcept {
                          log::field("begun_at", text_of(transaction_.place)));
   if (copy_ != nullptr) return leave_copy();
   if (phase_ == Phase::Idle && !is_held_by_cancel()) return next();
-  // A statement is running: it is cancelled.
+  // A statement is running, and is cancelled.
   cancels_ = groups_;
   wants_cancel_.set();
 }

@@ -7,7 +7,7 @@
 
 namespace keel::db::postgres::internal {
 
-// Appends the name in quotes, so that none of its characters ends it. The name must not contain a zero byte
+// Appends the name in quotes, escaped so that no character of the name ends it. The name must not contain a zero byte
 // (Encoder::query() rejects one).
 inline void append_identifier(std::string& to, std::string_view name) {
   to += '"';

@@ -71,7 +71,7 @@ Task<> Listening::connect() {
   // If a step fails, there is no connection afterwards.
   Result<Connected> connected = co_await attempt(with_timeout(connect_max, internal::connect(pool_, reader_)));
   if (!connected) {
-    co_await checkpoint();  // A task that was stopped ends with that reason.
+    co_await checkpoint();  // A task that was stopped fails with the reason of the stop.
     const std::string why = connected.error().code() == Code::DeadlineExceeded ? std::string("no response within 10 s")
                                                                                : connected.error().describe();
     co_await Error::text(Code::Unavailable, "the database cannot be reached: " + why).from_environment();

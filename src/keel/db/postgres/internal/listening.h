@@ -1,5 +1,4 @@
-// keel/db/postgres/internal/listening.h — the connection of Notifications. Its messages are read by the task that
-// awaits it.
+// keel/db/postgres/internal/listening.h — the connection of Notifications. The task that awaits it reads its messages.
 
 #pragma once
 
@@ -32,7 +31,7 @@ class Listening : public Link {
   Task<> add(std::string channel);
   Task<> remove(std::string channel);
 
-  // Called by the pool when its loop ends: closes the connection, and a waiting task fails.
+  // Called by the pool when its loop ends: closes the connection, so that a waiting task fails.
   void close() noexcept;
   bool is_used() const noexcept { return users_ != 0; }
 
@@ -42,7 +41,7 @@ class Listening : public Link {
   Task<> connect_again();
   // Sends `sql` as a Query, and reads messages up to its ReadyForQuery.
   Task<> run(std::string sql);
-  // Consumes messages of the chunk, up to a ReadyForQuery; true: there was one.
+  // Consumes messages of the chunk up to a ReadyForQuery; true if there was one.
   Result<bool> take();
   void disconnect(const Error& reason) noexcept;
 
@@ -50,7 +49,7 @@ class Listening : public Link {
   std::vector<std::string> channels_;
   std::optional<Stream> stream_;
   Reader reader_;
-  Chunk chunk_;  // Received bytes that were not read yet.
+  Chunk chunk_;  // Received bytes that have not been read yet.
   std::deque<Notification> received_;
   std::optional<Error> failed_;  // The server's error for the last Query.
   Event is_closing_;

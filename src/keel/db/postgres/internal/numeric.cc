@@ -72,7 +72,7 @@ bool read_decimal(std::string_view text, Decimal& decimal) {
     if (error != std::errc() || std::abs(decimal.exponent) > 200'000) return false;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   }
-  // More digits than a numeric can have; sums of such counts do not overflow.
+  // Larger than the number of digits of any numeric; sums of such counts do not overflow.
   return text.empty() && decimal.whole.size() + decimal.fraction.size() < 200'000;
 }
 
@@ -172,7 +172,7 @@ bool append_numeric_bytes(std::string_view text, Buffer& to) {
   const int weight = floor_of_quarter(point - first - 1);
   if (weight > std::numeric_limits<std::int16_t>::max()) return false;
   const int start =
-      point - group_digits * (weight + 1);  // The start of the first group; may lie before the first digit.
+      point - group_digits * (weight + 1);  // The start of the first group, which may lie before the first digit.
   const int groups = (last - start + group_digits - 1) / group_digits;
   append_numeric_head(to, groups, weight, decimal.is_negative ? sign_negative : 0, scale);
   for (int i = 0; i < groups; ++i) {

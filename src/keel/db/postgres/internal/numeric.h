@@ -10,14 +10,15 @@
 
 namespace keel::db::postgres {
 
-// Appends the text as the server writes it: 1.50, -0.001, NaN, -Infinity. False: `bytes` are not a numeric.
+// Appends the text as the server writes it: 1.50, -0.001, NaN, -Infinity. False: `bytes` are not a valid numeric.
 [[nodiscard]] bool append_numeric_text(std::string_view bytes, Buffer& to);
 
-// Appends the binary form of digits with an optional sign, point and exponent, of NaN or of Infinity. False: `text` is
-// none of these, or has more digits than a numeric; then the bytes after the end of `to` are unspecified.
+// Appends the binary form of digits with an optional sign, point and exponent, of NaN or of Infinity. False: `text` has
+// none of these forms, or more digits than a numeric can have; the bytes after the end of `to` are then unspecified.
 [[nodiscard]] bool append_numeric_bytes(std::string_view text, Buffer& to);
 
-// Appends the shortest text that names the double, or the float, in the server's form: 0.1, 1e+20, NaN, -Infinity.
+// Appends the shortest text that reads back as the double, or the float, in the server's form: 0.1, 1e+20, NaN,
+// -Infinity.
 void append_real_text(double value, bool is_single, Buffer& to);
 
 }  // namespace keel::db::postgres

@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/one_loop.h — a loop that runs tasks one by one, before a program has other loops.
+// keel/db/postgres/internal/one_loop.h — a loop that runs tasks one after the other before a program has other loops.
 //
 // Threads: the thread that constructed it, which must not run another loop.
 

@@ -72,10 +72,9 @@ void Pool::submit(Call& call) noexcept {
   Result<> taken = [&]() -> Result<> {
     const Known* const of = call.has_statement() ? &known(call.sql) : nullptr;
     if (of != nullptr && of->facts.is_control) [[unlikely]] {
-      // Otherwise the transaction would stay open on a connection of the pool, and swallow the writes of others.
+      // Otherwise the transaction would stay open on a connection of the pool, and take in other callers' writes.
       return fail(Code::Internal,
-                  "a transaction begins with begin() of the database, and ends with its own commit() or when it is "
-                  "destroyed, not with a statement; savepoint() of the transaction makes a savepoint");
+                  "transactions and savepoints are not made by statements: begin a transaction with begin() of the database, and end it with commit() or by destroying it; make a savepoint with savepoint() of the transaction");
     }
     if (call.transaction() != 0) {
       Connection* const connection = find(call.transaction());
@@ -271,7 +270,7 @@ void Pool::connected(Connection&) noexcept {
 }
 
 void Pool::rejected(const Call& call, const Error& error) noexcept {
-  if (call.is_check) return counters_.checks_failed.add();  // That the server cannot write is known already.
+  if (call.is_check) return counters_.checks_failed.add();  // It is already known that the server cannot write.
   counters_.failures.add();
   if (is_disk_error(error)) counters_.disk_errors.add();
   if (!is_disk_error(error) && !is_read_only_error(error)) return;
@@ -307,7 +306,7 @@ void Pool::end_if_done() noexcept {
   bool is_listened_to = false;
   listenings_.for_each([&](Listening& listening) { is_listened_to = is_listened_to || listening.is_used(); });
   if (is_listened_to) return;
-  // No connection was begun, or all have ended.
+  // No connection has begun, or all have ended.
   if (std::all_of(connections_.begin(), connections_.end(), [](const auto& one) { return one->has_ended(); })) {
     has_ended_.store(true, std::memory_order_release);
   }

@@ -1,9 +1,9 @@
 // keel/db/postgres/internal/pool.h — the connections of one loop, and the calls that wait for one.
 //
 // The calls of one event-loop iteration are sent at its end: reads together in one group, writes one by one on the free
-// connections. Calls that find no free connection wait in their order of arrival, at most `wait_max`.
+// connections. Calls that find no free connection wait in their order of arrival, for at most `wait_max`.
 //
-// Threads: the loop's, except for stats(), close() and is_idle().
+// Threads: the thread of the loop, except for stats(), close() and is_idle().
 
 #pragma once
 
@@ -36,15 +36,15 @@ class Loop;
 
 namespace keel::db::postgres::internal {
 
-// The settings that all loops of a database share. All but `cannot_write` never change.
+// The settings that all loops of a database share. Only `cannot_write` ever changes.
 struct Settings {
   DatabaseOptions options;
   ConnectOptions server;
-  std::string passwords;                  // The text of the file of passwords.
+  std::string passwords;                  // The text of the password file.
   std::optional<tls::ClientContext> tls;  // Absent: sslmode=disable.
   Executor* lookups = nullptr;
   Function<void()> on_outage;  // It must be set before the first pool is made.
-  // A pool sets it when the server cannot write, and a write of check_writes() that succeeds resets it.
+  // A pool sets it when the server cannot write, and check_writes() resets it when its write succeeds.
   mutable std::atomic<bool> cannot_write{false};
 };
 
@@ -69,11 +69,11 @@ class Pool {
 
   // Connects.
   void begin();
-  // Any thread: fails the waiting calls and ends the connections.
+  // Fails the waiting calls and ends the connections. Can be called on any thread.
   void close() noexcept;
   // Any thread. Whether no call waits or runs.
   bool is_idle() const noexcept { return calls_.get() == 0; }
-  // Any thread. Whether close() is complete, or nothing was begun.
+  // Any thread. Whether close() has completed, or no connection was ever begun.
   bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
 
   // Registers a listening connection, which is closed with the pool and destroyed before it.
@@ -90,17 +90,18 @@ class Pool {
   void disconnected(const Error* why) noexcept;
   void is_free_again() noexcept { schedule(); }
   void ended(Connection& connection) noexcept;
-  // Takes calls that were sent but not executed, in their order: they are sent before all others.
+  // Takes a call that was sent but not executed. Such calls are sent again before all others; hand them over in their
+  // order.
   void send_again(Call& call) noexcept;
-  // The reason why a transaction ended that was neither committed nor dropped.
+  // Why a transaction ended that its task neither committed nor dropped.
   enum class Early : std::uint8_t { Expired, Lost };
   void ended_early(std::uint64_t transaction, Early why) noexcept;
   void call_over() noexcept { calls_.subtract(); }
   // Counts a call that the server rejected.
   void rejected(const Call& call, const Error& error) noexcept;
 
-  // A read for which the server took this long, and two round trips. A statement that was slow twice is no longer sent
-  // together with others, which would wait for it, until it is quick again.
+  // A read is slow if the server took at least this long for it, and at least two round trips. A statement that was
+  // slow twice is not sent together with others, which would wait for it, until it is fast again.
   static constexpr Duration slow_read = 10_ms;
   void note_read(const Sql& sql, bool is_slow) noexcept;
   bool is_closing() const noexcept { return is_closing_; }
@@ -110,7 +111,7 @@ class Pool {
     explicit Posted(Pool& p, Run r) noexcept : Job(r), pool(p) {}
     Pool& pool;
   };
-  // The last transactions of a connection that ended early: their tasks may still send statements for them.
+  // The last transactions of one connection that ended early: their tasks may still send statements for them.
   struct EndedEarly {
     struct One {
       std::uint64_t transaction = 0;
@@ -121,7 +122,7 @@ class Pool {
   };
   struct Known {
     TextFacts facts;
-    std::uint8_t slow = 0;  // How often it was slow lately, at most slow_max.
+    std::uint8_t slow = 0;  // How often the statement was slow recently, at most slow_max.
   };
   static constexpr std::uint8_t slow_max = 3;
   static constexpr std::uint8_t slow_alone = 2;
@@ -149,7 +150,7 @@ class Pool {
   std::size_t waiting_count_ = 0;
   std::vector<Call*> group_;
   std::unordered_map<const char*, Known> known_;
-  std::optional<Error> unreachable_;     // The reason why no connection is open, after an attempt has failed.
+  std::optional<Error> unreachable_;     // After a failed attempt to connect: why no connection is open.
   std::vector<EndedEarly> ended_early_;  // By connection.
   bool is_scheduled_ = false;
   bool is_closing_ = false;

@@ -19,7 +19,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_made{0};
 
-// The pool that this thread used last. Databases are numbered and never reuse a number.
+// The pool that this thread used last. Each database has a number, which is never reused.
 struct RecentPool {
   std::uint64_t database = 0;
   const io::Loop* loop = nullptr;
@@ -47,7 +47,7 @@ struct Database::State {
     return pool_of(*loop);
   }
   Result<internal::Pool*> pool_of(io::Loop& loop);
-  // Null: the loop has no pool.
+  // Null when the loop has no pool.
   internal::Pool* known(const io::Loop* loop) {
     std::lock_guard lock(mutex);
     for (const Owned& owned : pools) {

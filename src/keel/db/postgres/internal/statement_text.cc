@@ -36,13 +36,13 @@ constexpr std::array<std::string_view, 5> reading = {"select", "values", "table"
 constexpr std::array<std::string_view, 15> changing = {"insert", "update",     "delete", "merge", "into",
                                                        "share",  "nextval",    "setval", "call",  "dblink",
                                                        "notify", "set_config", "listen", "copy",  "dblink_exec"};
-// A statement that has to be alone says so within this many words, names and signs.
+// A statement that is not allowed in a transaction can be recognised within this many words, names and signs.
 constexpr std::size_t items_max = 32;
 constexpr std::array<std::string_view, 8> control = {"begin",    "start", "commit",    "end",
                                                      "rollback", "abort", "savepoint", "release"};
 
 // Splits a text into its words, quoted names, comments and semicolons. A semicolon in the body of a function in
-// standard SQL, `begin atomic … end`, ends no statement and is Other.
+// standard SQL, `begin atomic … end`, does not end the statement and is reported as Other.
 class Scan {
  public:
   enum class What : unsigned char { End, Word, Name, Comment, Semicolon, Other };
@@ -76,7 +76,8 @@ class Scan {
  private:
   // The state after the first words of a statement: `create [or replace] function|procedure`.
   enum class Routine : unsigned char { Begins, AfterCreate, AfterOr, AfterReplace, Is, IsNot };
-  // Whether a statement of the body may begin here: then `end` ends the body. Elsewhere it may belong to a `case`.
+  // Whether a statement of the body may begin here; an `end` here ends the body. Elsewhere an `end` may belong to a
+  // `case`.
   enum class Body : unsigned char { None, BetweenStatements, InStatement };
 
   void look_at_head() noexcept {
@@ -175,7 +176,7 @@ class Scan {
   std::size_t at_ = 0;
   Routine routine_ = Routine::Begins;
   Body body_ = Body::None;
-  int depth_ = 0;  // How many parentheses are open in the head of a statement.
+  int depth_ = 0;  // The number of open parentheses in the head of a statement.
   bool is_after_begin_ = false;
 };
 
@@ -308,7 +309,7 @@ AloneFacts alone_facts_of(std::string_view statement) {
       facts.table += '.';
     }
   }
-  // Without these it is not known which index would have to be dropped; only names like U&"…" are not understood.
+  // Both names must be known in order to drop the right index; only names of the form U&"…" are not understood.
   facts.is_repeatable = !facts.index.empty() && !facts.table.empty();
   return facts;
 }

@@ -37,7 +37,7 @@ Statement& Statements::find(const Sql& sql) {
     by_use_.for_each([&](Statement& statement) {
       if (oldest == nullptr && statement.users == 0) oldest = &statement;
     });
-    if (oldest == nullptr) break;  // A single group uses more than `max` statements.
+    if (oldest == nullptr) break;  // Otherwise a single group uses more than `max` statements.
     if (oldest->is_described) to_close_.push_back(std::move(oldest->name));
     by_use_.remove(*oldest);
     by_text_.erase(oldest->text);

@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/wire.h — numbers (big-endian) and texts (ended by a zero byte) of PostgreSQL's protocol.
+// keel/db/postgres/internal/wire.h — numbers (big-endian) and texts (followed by a zero byte) of PostgreSQL's protocol.
 
 #pragma once
 
@@ -45,7 +45,7 @@ void append(Buffer& to, T value) {
   to.commit(sizeof value);
 }
 
-// A text and the zero byte that ends it.
+// Writes a text and the zero byte that ends it.
 inline char* store_text(char* to, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(to, text.data(), text.size());
   to[text.size()] = '\0';
@@ -54,7 +54,8 @@ inline char* store_text(char* to, std::string_view text) noexcept {
 
 inline Error broken(std::string_view text) { return Error::text(Code::Protocol, text).from_environment(); }
 
-// Reads from the front of a body. Reading past its end marks the cursor broken, and then returns zeros and empty texts.
+// Reads from the front of a body. Reading past the end marks the cursor as broken; from then on it returns zeros and
+// empty texts.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) noexcept : rest_(bytes) {}

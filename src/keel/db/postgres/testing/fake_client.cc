@@ -37,7 +37,7 @@ Result<> FakeClient::log_in(LoginOptions options) {
   while (true) {
     const bool has_request = !out_.empty();
     KEEL_TRY_VOID(exchange());
-    if (received_.empty() && !has_request) return fail(Code::Unavailable, "the server says nothing more");
+    if (received_.empty() && !has_request) return fail(Code::Unavailable, "the server has sent nothing more");
     for (const Received& message : std::exchange(received_, {})) {
       KEEL_TRY(const bool is_ready, login_->receive({message.type, message.body}, out_));
       if (is_ready) return {};

@@ -23,7 +23,7 @@ namespace keel::db::postgres::testing {
 
 class FakeClient {
  public:
-  // Bytes are passed in pieces of `piece` bytes, both ways; 0: as they come.
+  // Bytes are passed in pieces of `piece` bytes in both directions; with 0, in the pieces in which they come.
   explicit FakeClient(FakeServer& server, std::size_t piece = 0) : server_(server), piece_(piece) {}
 
   Encoder encoder() { return Encoder(out_); }
@@ -31,7 +31,7 @@ class FakeClient {
 
   // Sends the bytes of the encoder, and receives the server's responses.
   Result<> exchange();
-  // Logs in, up to the ReadyForQuery. Options without a nonce get one.
+  // Logs in, up to the ReadyForQuery. If the options have no nonce, one is generated.
   Result<> log_in(LoginOptions options);
   Login& login() noexcept { return *login_; }
 

@@ -1,7 +1,7 @@
 // keel/db/postgres/testing/fake_listener.h — for tests: a FakeServer for each connection to an address of a loop.
 //
 // Threads:  the loop's.
-// Lifetime: outlives the task of serve().
+// Lifetime: must outlive the task of serve().
 
 #pragma once
 
@@ -33,8 +33,8 @@ class FakeListener {
   std::string url() const {
     return "postgres://app:secret@" + listener_.address().to_string() + "/shop?sslmode=disable";
   }
-  // Each connection is closed after a random number of bytes to the client, on average this many; 0: never. The loop is
-  // the source of randomness.
+  // Each connection is closed after a random number of bytes sent to the client, on average this many; 0: never. The
+  // loop's Host is the source of randomness.
   void cut_after(std::uint64_t bytes) noexcept { cut_after_ = bytes; }
   std::uint64_t cuts() const noexcept { return cuts_; }
   // The response to a held statement is sent after this time; zero: not before FakeServer::release().
@@ -84,7 +84,7 @@ class FakeListener {
     server.set_on_output({});
   }
 
-  // Sends the server's output, also without a request, as for a notification.
+  // Sends the server's output, even without a request, as for a notification.
   Task<> write_all(FakeServer& server, Stream& stream, Event& has_output, std::uint64_t left) {
     while (true) {
       co_await has_output.wait();

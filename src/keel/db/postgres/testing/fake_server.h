@@ -22,7 +22,8 @@
 // commit, end, rollback, abort, savepoint, release, rollback to, set, reset, discard, deallocate, listen, unlisten,
 // notify.
 //
-// Errors:    a mistake of the client gets an ErrorResponse, and where a real server ends the connection, is_closed().
+// Errors:    a mistake of the client gets an ErrorResponse; where a real server would end the connection, is_closed()
+//            becomes true.
 // Threads:   one, for all servers of a database.
 // Random:    nonces and secrets come from the seed in its options.
 
@@ -60,24 +61,24 @@ struct FakeError {
   std::string message;
   std::string constraint = {};
   std::string detail = {};
-  std::string severity = "ERROR";  // FATAL: the connection ends.
+  std::string severity = "ERROR";  // "FATAL" ends the connection.
 };
 
 // The description of a statement: the types of its parameters, and its columns.
 struct FakeStatement {
   std::vector<Oid> parameters = {};
-  std::vector<FakeColumn> columns = {};  // Empty: it returns no rows.
+  std::vector<FakeColumn> columns = {};  // Empty if the statement returns no rows.
   std::optional<FakeError> error = std::nullopt;
 };
 
 // The response to a statement: rows, or an error.
 struct FakeResult {
   std::vector<FakeRow> rows = {};
-  std::string tag = {};  // Empty: "SELECT n" for the rows.
+  std::string tag = {};  // If empty, "SELECT n" with the number of rows.
   std::optional<FakeError> error = std::nullopt;
   enum class Copy : std::uint8_t { None, In, Out };
-  Copy copy = Copy::None;                 // Out: the rows' values are sent as the rows of a COPY.
-  std::vector<Oid> copy_types = {};       // The types of the columns, for the binary format; empty: text.
+  Copy copy = Copy::None;                 // With Out, the values of `rows` are sent as the rows of a COPY.
+  std::vector<Oid> copy_types = {};       // The types of the columns for the binary format; empty for the text format.
   bool is_held = false;                   // The response waits for FakeServer::release() or a cancel.
   std::vector<std::string> notices = {};  // Sent before it.
 };
@@ -89,7 +90,7 @@ class FakeDatabase {
  public:
   virtual ~FakeDatabase();
 
-  // Describes a statement. It is not called for empty statements and for those that the server executes itself.
+  // Describes a statement. Not called for empty statements, nor for those that the server executes itself.
   virtual FakeStatement prepare(std::string_view sql) = 0;
   // Executes a statement, always within a transaction of the session: unless the client has begun one, commit() is
   // called at the Sync after a success.
@@ -97,16 +98,16 @@ class FakeDatabase {
   // Receives all data of a COPY ... FROM STDIN; returns the number of rows in its tag, or an error.
   virtual FakeResult copied(std::uint64_t session, std::string_view sql, std::string_view data);
 
-  // A transaction is about to begin. An error: it does not.
+  // Called when a transaction is about to begin; if it returns an error, the transaction does not begin.
   virtual std::optional<FakeError> begin(std::uint64_t session);
   virtual void commit(std::uint64_t session);
   virtual void roll_back(std::uint64_t session);
-  // An error: it is not set, and the transaction has failed.
+  // If it returns an error, the savepoint is not set, and the transaction has failed.
   virtual std::optional<FakeError> savepoint(std::uint64_t session, std::string_view name);
   virtual void release(std::uint64_t session, std::string_view name);
   virtual void roll_back_to(std::uint64_t session, std::string_view name);
 
-  // Sends a notification to each listening session; `process` is the sender that it names.
+  // Sends a notification to each listening session, with `process` as its sender.
   void notify(std::string_view channel, std::string_view payload, std::uint32_t process = 0);
   std::size_t sessions() const noexcept { return servers_.size(); }
 
@@ -124,7 +125,7 @@ enum class Fault : std::uint8_t {
   ResponseToTlsTwice,  // Bytes follow the 'S' that accepts an SSLRequest.
   BadSignature,        // The SCRAM signature is wrong.
   BadNonce,            // The nonce does not begin with the client's.
-  HugeIterations,      // 2^31 - 1 iterations.
+  HugeIterations,      // Requires 2^31 - 1 iterations.
   NoIterations,
   SkipsProof,  // Accepts the login without proving that it knows the password.
   HidesPlus,   // Does not offer -PLUS, as if an attacker had removed it.
@@ -138,13 +139,13 @@ enum class Fault : std::uint8_t {
   MoreColumns,  // A row has more columns than were described.
   TrailingBytes,
   EndlessRows,        // Sends rows without end.
-  UnexpectedMessage,  // A ReadyForQuery before its Sync.
-  UnknownMessage,     // A message of an unknown type.
-  BadValue,           // Bytes that are not a value of the column's type.
+  UnexpectedMessage,  // A ReadyForQuery comes before its Sync.
+  UnknownMessage,     // Sends a message of an unknown type.
+  BadValue,           // Sends bytes that are not a value of the column's type.
   ClosesMidway,       // The connection ends within a DataRow.
 };
 
-// How the server behaves at the login and after it.
+// How the server behaves during and after the login.
 struct FakeOptions {
   // By user. A user who is not listed needs no password (trust).
   std::map<std::string, std::string> passwords = {};
@@ -155,7 +156,8 @@ struct FakeOptions {
   std::uint64_t seed = 1;
   Fault fault = Fault::None;
   std::string server_version = "15.14";
-  int cancels_ignored = 0;    // So many CancelRequests have no effect, as if they came before the statement.
+  // The first CancelRequests, this many, have no effect, as if they came before the statement.
+  int cancels_ignored = 0;
   bool is_read_only = false;  // default_transaction_read_only and in_hot_standby are on.
   // Behaves like a pooler that changes servers between transactions: it sends no cancel key, and after a Sync outside
   // of a transaction every named statement is unknown (26000).
@@ -173,12 +175,11 @@ class FakeServer {
   // The bytes to send. The caller removes them and then calls refill(), which adds more of a result without an end.
   Buffer& output() noexcept;
   void refill();
-  // It is called when output() has grown outside of receive(): by a notification, or by the response to a held
-  // statement.
+  // Called when output() has grown outside of receive(): by a notification, or by the response to a held statement.
   void set_on_output(std::function<void()> on_output);
-  // It accepts no more bytes; the caller closes the connection after sending output().
+  // Whether the session accepts no more bytes; the caller then closes the connection after sending output().
   bool is_closed() const noexcept;
-  // The 'S' was sent: the client begins TLS, and receive() gets the decrypted bytes.
+  // Whether the 'S' was sent: the client then begins TLS, and receive() gets the decrypted bytes.
   bool is_starting_tls() const noexcept;
 
   // Sends the response to the held statement.

@@ -34,7 +34,8 @@ FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool
   }
 }
 
-// The end of the first statement: after its ';', or the end of the text. A ';' within quotes does not end it.
+// The end of the first statement: after its ';', or the end of the text. A ';' within quotes does not end the
+// statement.
 std::size_t end_of_statement(std::string_view sql) {
   char quote = '\0';
   for (std::size_t i = 0; i < sql.size(); ++i) {
@@ -66,7 +67,7 @@ void FakeServer::State::handle(char type, std::string_view body) {
   }
   if (type == 'X') return close();
   if (copying && type != 'd' && type != 'c' && type != 'f') {
-    if (type == 'S' || type == 'H') return;  // A real server ignores them too.
+    if (type == 'S' || type == 'H') return;  // A real server also ignores them.
     return fatal("08P01", "unexpected message type during COPY from stdin");
   }
   if (is_skipping && type != 'S') return;
@@ -362,7 +363,7 @@ bool FakeServer::State::send_row(const FakeRow& row, const FakePortal& portal) {
   return send_row('D', row, types, portal.formats);
 }
 
-// False: a value does not have the type of its column; the client gets an error.
+// Returns false if a value does not have the type of its column; the client then gets an error.
 bool FakeServer::State::send_row(char message_type, const FakeRow& row, const std::vector<Oid>& types,
                                  const std::vector<Format>& formats) {
   Buffer cells;
@@ -395,7 +396,7 @@ bool FakeServer::State::send_row(char message_type, const FakeRow& row, const st
   return true;
 }
 
-// Sends the faulty response to Execute that the options ask for; true: the response is complete.
+// Sends the faulty response to Execute that the options specify; true if the response is complete.
 bool FakeServer::State::misbehave(const FakePortal& portal) {
   const std::size_t columns = portal.described.columns.size();
   switch (options.fault) {

@@ -89,7 +89,7 @@ RealServer::RealServer(const RealServerOptions& options) : options_(options), pr
     for (const auto& [name, text] : {std::pair{"server.crt", options_.certificate}, {"server.key", options_.key}}) {
       const std::string file = data + "/" + name;
       std::ofstream(file) << text;
-      KEEL_CHECK(chmod(file.c_str(), 0600) == 0, "the mode of an own file must be changeable");
+      KEEL_CHECK(chmod(file.c_str(), 0600) == 0, "a test must be able to change the mode of its own file");
       if (user != nullptr) {
         KEEL_CHECK(chown(file.c_str(), user->pw_uid, user->pw_gid) == 0,
                    "root must be able to change the owner of a file");

@@ -1,4 +1,4 @@
-// keel/db/postgres/testing/real_server.h — for tests: a PostgreSQL server of Debian in a folder of its own.
+// keel/db/postgres/testing/real_server.h — for tests: runs Debian's PostgreSQL server in a separate folder.
 //
 //   if (!RealServer::is_installed()) GTEST_SKIP() << RealServer::missing;
 //   RealServer server;                                   // initdb, then the server
@@ -27,12 +27,12 @@ namespace keel::db::postgres::testing {
 
 // The settings of the server that is started.
 struct RealServerOptions {
-  // Lines of postgresql.conf, "max_connections=20".
+  // Additional lines of postgresql.conf, such as "max_connections=20".
   std::vector<std::string> settings = {};
-  // Lines of pg_hba.conf, before "local all keel trust": "host all all 127.0.0.1/32 scram-sha-256".
+  // Lines of pg_hba.conf, which come before "local all keel trust": "host all all 127.0.0.1/32 scram-sha-256".
   std::vector<std::string> access = {};
   bool has_tcp = false;
-  // It stays in recovery from the files of initdb: it is read-only like a standby, but follows no other server.
+  // The server stays in recovery from the files of initdb: it is read-only like a standby, but follows no other server.
   bool is_standby = false;
   // Certificate and key in PEM; with them the server supports TLS.
   std::string certificate = {};
@@ -49,17 +49,17 @@ class RealServer {
   RealServer& operator=(const RealServer&) = delete;
   ~RealServer();  // kill()
 
-  // Starts it again after stop() or kill(), and waits until it takes connections.
+  // Starts the server again after stop() or kill(), and waits until it accepts connections.
   void start();
   // Shuts the server down: ends sessions and transactions, and writes all data to the disk.
   void stop();
   // Ends the server immediately, as a crash does.
   void kill();
-  // Pauses the processes of the server until resume(): a server that accepts connections but does not respond.
+  // Pauses the processes of the server until resume(): connections are accepted, but the server does not respond.
   void suspend();
   void resume();
 
-  // The URL of the database `postgres` for the user `keel` at the Unix socket.
+  // The URL of the database `postgres` for the user `keel`, through the Unix socket.
   std::string url() const;
   // The URL with `rest` appended: "&sslmode=disable".
   std::string url(const std::string& rest) const { return url() + rest; }
