@@ -241,7 +241,7 @@ class Record::Value {
   static constexpr unsigned char is_long = 0xFF;
 
   // Byte 0 is the kind. Byte 1 is the size of a short text, which is from byte 2 on, or is_long; the size of a long
-  //         text is from byte 4 on. Any other payload is from byte 8 on.
+  // text is from byte 4 on. Any other payload is from byte 8 on.
   alignas(8) unsigned char bytes_[24];
 };
 

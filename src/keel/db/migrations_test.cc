@@ -104,13 +104,13 @@ TEST_F(MigrationTargets, that_have_other_files_than_the_folder_are_refused) {
   EXPECT_NE(error().find("0001_users.sql has changed since it was applied"), std::string::npos) << error();
   target.applied[0].name = "0001_people.sql";
   EXPECT_EQ(error(),
-            "migrations: 0001_people.sql was applied to this database and its file is missing: 0001_users.sql has its "
-            "number. If that one is new, restore the missing file and give the new one the next number: mv "
+            "migrations: 0001_people.sql was applied to this database, but its file is missing, and 0001_users.sql has its "
+            "number. If that file is new, restore the missing one and give the new one the next number: mv "
             "0001_users.sql 0003_users.sql");
   target.applied = {{3, "0003_later.sql", ""}};
   EXPECT_EQ(error(),
-            "migrations: 0003_later.sql was applied to this database and its file is missing: run a program that has "
-            "it, or restore it, as with git checkout");
+            "migrations: 0003_later.sql was applied to this database, but its file is missing: run a program that has "
+            "it, or restore it, for example with git checkout");
   EXPECT_EQ(target.notes.back(), "finish");
 }
 
@@ -128,7 +128,7 @@ TEST_F(MigrationTargets, are_taken_to_the_version_that_is_asked_for) {
   EXPECT_EQ(migrate(target, folder.path(), 1)->version, 1);
   EXPECT_EQ(migrate(target, folder.path(), 1)->applied, 0);
   EXPECT_EQ(migrate(target, folder.path(), 3).error().message(),
-            "migrations: " + folder.path() + " has no file number 0003: its last is 0002");
+            "migrations: " + folder.path() + " has no file number 0003: its last file is number 0002");
   EXPECT_EQ(migrate(target, folder.path())->version, 2);
   EXPECT_EQ(migrate(target, folder.path(), 1)->version, 2) << "it undoes nothing";
 }
@@ -148,7 +148,7 @@ TEST_F(MigrationTargets, take_the_files_that_are_for_their_database_in_the_place
   target.kind = "postgres";
   EXPECT_EQ(error(),
             "migrations: 0003_more.sqlite.sql is for another database, and there is no 0003_more.postgres.sql: write "
-            "it; it may be a comment alone");
+            "it; it may contain only a comment");
   folder.write("0003_more.postgres.sql", "-- nothing");
   ASSERT_EQ(error(), "none");
   EXPECT_EQ(target.applied[1].name, "0002_orders.postgres.sql");

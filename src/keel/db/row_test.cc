@@ -134,7 +134,7 @@ TEST(Row, reads_a_decimal_from_what_has_exact_digits) {
 
   const auto decimal = [](const Row& row) { (void)row.get<Decimal>(0); };
   EXPECT_EQ(failure_of(19.9, decimal),
-            "column 'a': a real has no exact digits, read as Decimal: declare the column as text in SQLite, or as "
+            "column 'a': a real has no exact digits and cannot be read as a Decimal: declare the column as text in SQLite, or as "
             "numeric in PostgreSQL");
   EXPECT_EQ(failure_of("NaN", decimal), "column 'a': expected a decimal number such as 19.90, of at most 36 digits");
   EXPECT_EQ(failure_of(nullptr, decimal),
@@ -355,7 +355,7 @@ TEST(Row, fails_for_two_columns_that_are_called_as_a_field) {
   std::vector<Account> read;
 
   EXPECT_EQ(read_all(rows, read), std::string(type_name<Account>()) +
-                                      ": two columns are called 'id' as its field is; give one another name, as in "
+                                      ": two columns are called 'id', the name of a field; give one of them another name, as in "
                                       "`b.id as b_id`");
 }
 

@@ -232,7 +232,7 @@ class [[nodiscard]] Transaction : public Queries {
   ~Transaction() { roll_back(); }
 
   // On success the changes are as durable as the database promises. The transaction is over afterwards, whatever the
-  //          result, unless commit() was cancelled before it began.
+  // result, unless commit() was cancelled before it began.
   Task<> commit(std::source_location place = std::source_location::current());
   // Undoes the changes. Returns immediately. Does nothing when the transaction has ended, or was moved from.
   void roll_back() noexcept;
@@ -258,7 +258,7 @@ class [[nodiscard]] Savepoint {
 
   // Keeps the changes since the savepoint as a part of the transaction, which can still be committed or rolled back.
   // Conflict: the savepoint or its transaction is over. If release() is cancelled before it begins, the savepoint stays
-  //           open.
+  // open.
   Task<> release();
   // Ends the savepoint, and undoes the changes since it was made before the next statement of the transaction runs.
   // Returns immediately. Does nothing when the savepoint has ended.

@@ -1,16 +1,16 @@
 // keel/db/value.h — one SQL value, and the arguments of a statement.
 //
-// Value is a view: text and blobs refer to the caller's bytes. Arguments is a copy of several Values with their bytes
-// in one pool block; it is what a statement owns while it waits for its turn.
+// Value is a view: text and blobs refer to the caller's bytes. Arguments copies several Values and their bytes into one
+// pool block; a statement owns it while it waits for its turn.
 //
-// bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit value above that range does not compile); an
-// empty std::optional, a Patch without a value and nullptr are NULL. An argument of a type written as text
-// (base/text_value.h), such as Uuid, becomes that text; a Timestamp becomes the text that sorts like the times
-// (data/timestamp.h). An enum becomes the name of its value (data/enum_names.h); a value without a name is a Bug
-// (base/bug.h). std::vector<std::byte> is a blob.
+// bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit type does not compile); an empty std::optional, a
+// Patch without a value and nullptr are NULL. An argument of a type written as text (base/text_value.h), such as Uuid,
+// becomes that text; a Timestamp becomes its ordered_text(), which sorts by time (data/timestamp.h). An enum becomes
+// the name of its value (data/enum_names.h); a value without a name is a Bug (base/bug.h). std::vector<std::byte> is a
+// blob.
 //
 // Threads: values; Arguments may be moved to another thread.
-// Cost:    Arguments is one pool block, no heap.
+// Cost:    Arguments takes one pool block, and no heap.
 
 #pragma once
 
@@ -55,7 +55,7 @@ struct Value {
   constexpr Value(const std::optional<T>& value) noexcept : Value(value ? Value(*value) : Value()) {}
 
   ValueKind kind = ValueKind::Null;
-  // The size in bytes of a text or blob. A larger one than the database accepts is ResourceExhausted.
+  // The size in bytes of a text or blob. A text or blob larger than the database accepts is ResourceExhausted.
   std::uint32_t size = 0;
   union {
     std::int64_t integer;

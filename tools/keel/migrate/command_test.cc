@@ -254,7 +254,7 @@ TEST_F(MigrateOnPostgres, refuses_behind_a_pooler_what_needs_the_server_itself) 
   folder_.write("db/migrations/0002_orders.sql", "-- keel: no transaction\nupdate users set id = id;\n");
   const std::string refused =
       "keel migrate: migrations: 0002_orders.sql: a file without a transaction cannot be applied through a pooler: "
-      "apply it to the server itself, with keel migrate up --database and the server's URL\n";
+      "apply it directly to the server, with keel migrate up --database and the server's URL\n";
   setenv("KEEL_DATABASE__POOLER", "true", 1);
   expect("up", 1, refused);
   setenv("KEEL_DATABASE__POOLER", "false", 1);

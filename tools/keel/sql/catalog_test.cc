@@ -182,7 +182,7 @@ TEST_F(QueriesOf, a_statement_that_is_wrong_says_where_and_what_was_meant) {
   EXPECT_EQ(said("-- name: f :one\nselect id from user"),
             "a.sql:2:16: error: no such table: user; did you mean users?");
   EXPECT_EQ(said("-- name: f :one\nselct id from users"), "a.sql:2:1: error: near \"selct\": syntax error");
-  EXPECT_EQ(said("-- name: f :exec\nbegin").substr(0, 40), "a.sql:2:1: error: a transaction begins w");
+  EXPECT_EQ(said("-- name: f :exec\nbegin").substr(0, 40), "a.sql:2:1: error: begin a transaction wi");
   EXPECT_EQ(said("-- name: f :many\nselect id from users where id = $id\n  /*? name */ and nmae = $name"),
             "a.sql:3:19: error: no such column: nmae; did you mean name?");
   EXPECT_EQ(said("-- name: f :many\nselect id from users /*? a */ where id = $a\n /*? b */ and name = $b\n"),

@@ -49,7 +49,7 @@ TEST_F(SqliteCheckerTest, takes_parameters_with_names) {
   EXPECT_EQ(say("select id, nmae from users where name = $name"),
             "no such column: nmae; did you mean name?:nmae from users where name = $name");
   EXPECT_TRUE(say("select id from users where id = $1 and name = $name")
-                  .starts_with("placeholders must be $1, $2, … without gaps, or all be names"));
+                  .starts_with("placeholders must be $1, $2, … without gaps, or must all be names"));
   EXPECT_TRUE(say("select id from users where name = :name and id = $id")
                   .starts_with("placeholders must be $1, $2, … or names"));
 }
@@ -96,9 +96,9 @@ TEST_F(SqliteCheckerTest, wants_rows_where_rows_are_read) {
 }
 
 TEST_F(SqliteCheckerTest, refuses_what_the_service_would_refuse) {
-  EXPECT_TRUE(say("begin immediate", "execute").starts_with("a transaction begins with begin() of ")) << say("begin");
+  EXPECT_TRUE(say("begin immediate", "execute").starts_with("begin a transaction with begin() of ")) << say("begin");
   EXPECT_TRUE(
-      say("pragma foreign_keys = off", "execute").starts_with("settings and files of the database are set in "));
+      say("pragma foreign_keys = off", "execute").starts_with("set the settings and files of the database in "));
   EXPECT_EQ(say("delete from users; delete from orders", "execute"), "SQL text must contain only one statement");
   EXPECT_EQ(say("", "execute"), "SQL text must contain a statement");
   EXPECT_EQ(say("-- nothing", "execute"), "SQL text must contain a statement");

@@ -13,7 +13,7 @@
 //            md5, which the options do not allow; it requests a password and none is configured; it accepts the login
 //            without SCRAM although channel binding is required. Unsupported: GSSAPI, SSPI, Kerberos.
 //            Protocol: the server sends a message that is not allowed at this point, such as success before it has
-//                      proved that it knows the password, or a protocol version below 3.0.
+//            proved that it knows the password, or a protocol version below 3.0.
 // Ownership: the texts that the options refer to must outlive the login; messages are not kept.
 // Threads:   one.
 // Cost:      that of scram.h.

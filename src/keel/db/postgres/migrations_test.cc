@@ -130,8 +130,8 @@ TEST_F(PostgresMigrations, take_what_runs_in_no_transaction_and_go_on_where_they
   const auto unrepeatable = apply();
   ASSERT_FALSE(unrepeatable);
   EXPECT_EQ(unrepeatable.error().message(),
-            "migrations: 0002_b.sql:3: has to be such that it can run again after an interruption: create it `if not "
-            "exists`, drop it `if exists`");
+            "migrations: 0002_b.sql:3: must be able to run again after an interruption: create the object `if not "
+            "exists`, and drop it `if exists`");
   const auto changed = [&] {
     folder_.write("0002_b.sql", head + "create index concurrently if not exists by_id on a (id);\n");
     return apply();
@@ -202,8 +202,8 @@ TEST_F(PostgresMigrations, refuse_behind_a_pooler_what_needs_a_session_of_its_ow
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::FailedPrecondition);
   EXPECT_EQ(refused.error().message(),
-            "migrations: 0002_b.sql: a file without a transaction cannot be applied through a pooler: apply it to the "
-            "server itself, with keel migrate up --database and the server's URL");
+            "migrations: 0002_b.sql: a file without a transaction cannot be applied through a pooler: apply it directly to "
+            "the server, with keel migrate up --database and the server's URL");
   const auto direct = apply();
   ASSERT_TRUE(direct) << direct.error().describe();
   EXPECT_EQ(direct->applied, 1) << "the first file was applied";

@@ -111,7 +111,7 @@ TEST(ConnectOptions, says_what_is_wrong_without_the_password) {
   EXPECT_NE(error("user=a colour=red").find("unknown key colour; the keys are host, hostaddr, port, user, password"),
             std::string::npos);
   EXPECT_NE(error("postgres://a@b/c?colour=red").find("unknown key colour"), std::string::npos);
-  EXPECT_NE(error("user=a sslmode=allow").find("write prefer"), std::string::npos);
+  EXPECT_NE(error("user=a sslmode=allow").find("use prefer"), std::string::npos);
   EXPECT_NE(error("user=a sslmode=maybe").find("disable, prefer, require, verify-ca, verify-full"), std::string::npos);
   EXPECT_NE(error("host=db1").find("no user"), std::string::npos);
   EXPECT_NE(error("user=a port=0").find("port=0"), std::string::npos);

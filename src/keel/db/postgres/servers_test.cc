@@ -66,7 +66,7 @@ TEST_P(PostgresServers, that_are_not_what_is_asked_for_are_named_with_the_reason
 
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code(), Code::Unavailable);
-  EXPECT_NE(read.error().describe().find("the server is a standby, and target_session_attrs asks for another"),
+  EXPECT_NE(read.error().describe().find("the server is a standby, but target_session_attrs requires another kind"),
             std::string::npos)
       << read.error().describe();
 }

@@ -16,7 +16,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr int busy_wait_ms = 10;  // A writer has the page locked; the next step tries again.
+constexpr int busy_wait_ms = 10;  // Another connection holds a lock; the next step tries again.
 
 Result<> sync_folder_of(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Backup>> Backup::begin(const BackupOptions& options) {
 Backup::~Backup() { close(); }
 
 Result<> Backup::open() {
-  if (options_.target.empty()) return fail(Code::InvalidArgument, "there is no name for the copy");
+  if (options_.target.empty()) return fail(Code::InvalidArgument, "the copy needs a file name");
   std::error_code none;
   if (options_.vfs == nullptr) {
     if (!std::filesystem::exists(options_.source, none)) {
@@ -55,7 +55,7 @@ Result<> Backup::open() {
     }
   }
   KEEL_TRY(source_, Connection::open({.path = options_.source, .access = Access::ReadOnly, .vfs = options_.vfs}));
-  // The transaction stays open, so that all steps see the same as the first.
+  // The transaction stays open, so that all steps see the same data as the first.
   KEEL_TRY_VOID(source_->run_script("begin; select count(*) from sqlite_schema"));
 
   if (options_.vfs == nullptr) {
@@ -67,7 +67,7 @@ Result<> Backup::open() {
   is_made_ = true;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   int code = sqlite3_open_v2(part_.c_str(), &copy_, flags, options_.vfs);
-  // An incomplete copy is discarded, and so needs no journal.
+  // The copy needs no journal, because an incomplete copy is discarded.
   if (code == SQLITE_OK) {
     code = sqlite3_exec(copy_, "pragma journal_mode=off; pragma synchronous=full", nullptr, nullptr, nullptr);
   }
@@ -88,7 +88,7 @@ Result<bool> Backup::step() {
   if (code == SQLITE_DONE) {
     done = finish();
   } else {
-    // The call that ends the copy sets the message.
+    // The call that ends the copy sets the error message.
     sqlite3_backup_finish(std::exchange(backup_, nullptr));
     done = error_of(copy_, code);
   }

@@ -3,16 +3,17 @@
 //   KEEL_TRY(auto backup, Backup::begin({.source = "data/app.db", .target = "/backups/app.db"}));
 //   for (bool is_done = false; !is_done;) KEEL_TRY(is_done, backup->step());
 //
-// The copy shows one moment: begin() takes a snapshot and keeps it, so that writers continue and a copy never has to
-// restart. Until it is done the WAL of the source cannot be emptied, and grows with each write. The copy is made next
-// to the target, as target.part, and gets its final name when all of it is on the disk: the target is either the whole
-// copy, or the file that was there before. It has mode 0600. Database::backup() (db/database.h) runs the steps on the
-// database's pool.
+// The copy has the state of one moment: begin() takes a snapshot and keeps it, so that writers can continue and the
+// copy never has to restart. Until the copy is done, the WAL of the source cannot be emptied and grows with each write.
+// The copy is made next to the target, as target.part, and is renamed when all of it is on the disk: the target is
+// always either the whole copy or the previous file. The copy has mode 0600. Database::backup() (db/database.h) runs
+// the steps on the database's pool.
 //
 // Errors:   those of sqlite/connection.h: NotFound: the source does not exist. InvalidArgument: the target is the
-//           source. ResourceExhausted: no room. Unavailable: it cannot be read or written. The part is removed.
-// Threads:  one at a time; each step may run on another thread.
-// Cost:     a step reads and writes `pages` pages, the last one syncs as well. Blocks.
+//           source. ResourceExhausted: no room. Unavailable: the source cannot be read, or the target cannot be
+//           written. After an error target.part is removed.
+// Threads:  one at a time; steps may run on different threads.
+// Cost:     each step reads and writes `pages` pages; the last one also syncs. Blocks.
 
 #pragma once
 
@@ -34,7 +35,7 @@ struct BackupOptions {
   std::string source;
   std::string target;
   int pages = 256;  // The pages that each step copies: 1 MiB, if a page has the usual 4 KiB.
-  // Used by tests: the name of a registered VFS. The target is then written under its final name, not as `target`.part
+  // Used by tests: the name of a registered VFS. If set, the copy is written directly to `target`, not to `target`.part
   // first.
   const char* vfs = nullptr;
 };
@@ -46,12 +47,12 @@ class Backup {
   Backup(const Backup&) = delete;
   Backup& operator=(const Backup&) = delete;
 
-  // Called with the complete, closed copy before it is renamed; an error of this function becomes the error of the last
-  // step.
+  // Called with the path of the complete, closed copy before the rename; an error of this function becomes the error of
+  // the last step.
   using Check = Result<> (*)(const std::string& part);
   void check_with(Check check) noexcept { check_ = check; }
 
-  // True: the copy is complete. It must not be called again after that, or after an error.
+  // Returns true when the copy is complete. Must not be called again after it has returned true, or after an error.
   Result<bool> step();
 
   // The number of pages of the snapshot, which is known after the first step, and the number of pages copied so far.
@@ -72,7 +73,7 @@ class Backup {
   std::int64_t pages_ = 0;
   std::int64_t copied_ = 0;
   Check check_ = nullptr;
-  bool is_made_ = false;  // Whether the part file exists, and must be removed.
+  bool is_made_ = false;  // Whether target.part exists and must be removed.
 };
 
 }  // namespace keel::db::sqlite

@@ -17,7 +17,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr int links_max = 40;  // The limit of the kernel.
+constexpr int links_max = 40;  // The kernel's limit.
 
 Code code_of(int extended) noexcept {
   switch (extended) {
@@ -72,14 +72,13 @@ bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 // SQLite treats it as white space everywhere.
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-// Returns what to use instead of a statement that would change the transactions, settings or files on which Database
-// relies. Null for all others.
+// For a statement that would change the transactions, settings or files on which Database relies, returns the advice
+// for the error message. Returns null for all other statements.
 const char* instead_of_control(std::string_view text) noexcept {
   static constexpr const char* transaction =
-      "a transaction begins with begin() of the database, and ends with its own "
-      "commit() or when it is destroyed";
-  static constexpr const char* savepoint = "a savepoint is made by savepoint() of the transaction";
-  static constexpr const char* setting = "settings and files of the database are set in its options";
+      "begin a transaction with begin() of the database, and end it with commit() or by destroying it";
+  static constexpr const char* savepoint = "make a savepoint with savepoint() of the transaction";
+  static constexpr const char* setting = "set the settings and files of the database in its options";
   static constexpr std::pair<std::string_view, const char*> words[] = {
       {"begin", transaction},   {"commit", transaction}, {"end", transaction}, {"rollback", transaction},
       {"savepoint", savepoint}, {"release", savepoint},  {"attach", setting},  {"detach", setting},
@@ -100,18 +99,18 @@ int line_of(std::string_view text, std::size_t offset) noexcept {
                  text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size())), '\n'));
 }
 
-// SQLite would create a database that every user can read; a WAL and its index get the mode of the database. mknod()
-// opens nothing, because closing a descriptor would release the locks that this process has on the file.
+// SQLite would create a database that every user can read; a WAL and its index get the mode of the database file.
+// mknod() opens nothing, because closing a descriptor would release the locks that this process has on the file.
 void make_private_file(const ConnectionOptions& options) {
   if (options.vfs != nullptr || options.path.empty() || options.path == ":memory:") return;
   std::filesystem::path file = options.path;
   for (int links = 0; links < links_max; ++links) {
-    // If the path is wrong, SQLite reports it.
+    // If the path is wrong, SQLite reports an error later.
     if (::mknod(file.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno != EEXIST) return;
     std::error_code is_no_link;
     const std::filesystem::path target = std::filesystem::read_symlink(file, is_no_link);
     if (is_no_link) return;
-    file = file.parent_path() / target;  // The target may be absolute.
+    file = file.parent_path() / target;  // The target of the link may be an absolute path.
   }
 }
 
@@ -153,7 +152,7 @@ Connection::Connection(sqlite3* handle, const ConnectionOptions& options)
 }
 
 Connection::~Connection() {
-  // close_v2 waits for statements that are finalised later: those in the cache are destroyed after this.
+  // close_v2 keeps the connection until its statements are finalised: those in the cache are destroyed after this call.
   sqlite3_close_v2(handle_);
 }
 
@@ -199,7 +198,8 @@ Result<Statement> Connection::prepare(std::string_view text) {
 }
 
 Result<Statement> Connection::prepare_control(std::string_view text) {
-  // SQLite would read `$1` as a name, and numbers names in their order; `?1` is a number. Names are not changed.
+  // SQLite reads `$1` as a name, and numbers names by their first occurrence; `?1` is a number. Named placeholders are
+  // not changed.
   std::string numbered(text);
   int parameters = count_parameters(text);
   if (parameters >= 0) {
@@ -209,7 +209,7 @@ Result<Statement> Connection::prepare_control(std::string_view text) {
   }
   if (parameters < 0) {
     return Error::text(Code::InvalidArgument,
-                       "placeholders must be $1, $2, … without gaps, or all be names: " + std::string(text));
+                       "placeholders must be $1, $2, … without gaps, or must all be names: " + std::string(text));
   }
   sqlite3_stmt* prepared = nullptr;
   const char* tail = nullptr;
@@ -239,7 +239,7 @@ Result<> Connection::run_values(Sql sql, std::span<const Value> values, Rows* ro
 }
 
 Result<> Connection::run_script(std::string_view text, int* line, Control control) {
-  // SQLite stops reading there, and the text after it would be ignored.
+  // SQLite stops reading at a NUL byte and would ignore the text after it.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     if (line != nullptr) *line = line_of(text, nul);
     return fail(Code::InvalidArgument, "SQL text has a NUL byte");
@@ -301,12 +301,13 @@ void Connection::limit_steps(int steps) noexcept {
 void Connection::start_steps(Statement& statement) noexcept {
   counts_steps_ = true;
   step_limit_met_ = false;
-  // SQLite calls the handler when the number of steps of the statement since it was last reset to 0 reaches the limit.
+  // Resets the statement's step count to 0: SQLite calls the handler when the count reaches the limit.
   sqlite3_stmt_status(statement.handle(), SQLITE_STMTSTATUS_VM_STEP, 1);
 }
 
 int Connection::on_steps(void* at) noexcept {
-  // The sum of all their runs reaches the limit for other statements, such as the end of a snapshot.
+  // For other statements, such as the end of a snapshot, the steps of all their runs add up and reach the limit at some
+  // time; this must not interrupt them.
   auto& connection = *static_cast<Connection*>(at);
   connection.step_limit_met_ = connection.counts_steps_;
   return connection.counts_steps_ ? 1 : 0;
@@ -315,17 +316,17 @@ int Connection::on_steps(void* at) noexcept {
 void Connection::interrupt() noexcept { sqlite3_interrupt(handle_); }
 
 // Data found in a WAL may exist only in the system's cache: after a failed sync the system considers its pages written,
-// and SQLite considers them committed at the next start. Anything committed after it, or moved into the file, would be
-// lost or damaged when the power fails. Writing the same bytes again makes the sync effective. Nobody appends
-// meanwhile.
+// and SQLite considers them committed at the next start. Anything committed after such data, or moved into the file,
+// would be lost or damaged in a power failure. Writing the same bytes again makes the next sync write them. Nobody
+// appends meanwhile.
 Result<> Connection::sync_wal() {
   constexpr int at_once = 64 * 1024;
   const int begun = sqlite3_exec(handle_, "begin immediate", nullptr, nullptr, nullptr);
   switch (begun & 0xff) {
     case SQLITE_OK:
       break;
-    case SQLITE_BUSY:      // A writing connection has done this.
-    case SQLITE_READONLY:  // No bytes will be written to the WAL after it.
+    case SQLITE_BUSY:      // The connection that is writing has already done this.
+    case SQLITE_READONLY:  // A read-only database gets no further writes to the WAL.
       return {};
     default:
       return error_of(handle_, begun);

@@ -31,7 +31,7 @@ Error failure_of(const Sql& sql, Error&& error) noexcept {
   return std::move(error);
 }
 
-// A new database is private (connection.h); an existing one keeps the mode that an operator, or an earlier version, has
+// A new database is private (connection.h); an existing one keeps the mode that an operator or an earlier version has
 // set.
 void warn_of_others(const DatabaseOptions& options) {
   if (options.vfs != nullptr) return;
@@ -39,14 +39,14 @@ void warn_of_others(const DatabaseOptions& options) {
     const std::string file = options.path + suffix;
     struct stat facts{};
     if (::stat(file.c_str(), &facts) != 0 || (facts.st_mode & (S_IROTH | S_IWOTH)) == 0) continue;
-    log::Logger("db").warn("other users of this machine may read a file of the database: chmod o-rwx takes that away",
+    log::Logger("db").warn("other users of this machine can access a file of the database: prevent that with chmod o-rwx",
                            log::field("file", file), log::field("mode", fmt::format("{:04o}", facts.st_mode & 07777)));
   }
 }
 
 }  // namespace
 
-// One statement that a task waits for: on the loop immediately, on the pool, or on the writer.
+// One statement that a task waits for; it runs immediately on the loop, on the pool, or on the writer.
 class DatabaseCall final : public Leaf {
  public:
   using Value = void;
@@ -188,7 +188,7 @@ class DatabaseCall final : public Leaf {
   void go_elsewhere() noexcept {
     if (stages_ != nullptr) asked_ = Host::current().precise_now();
     home_ = Executor::current();
-    KEEL_CHECK(home_ != nullptr, "a call of the database that runs on another thread must be awaited on an executor");
+    KEEL_CHECK(home_ != nullptr, "a call of the database that needs another thread must be awaited on an executor");
   }
 
   static void run_arrived(::keel::Job& job) noexcept {
@@ -210,7 +210,7 @@ class DatabaseCall final : public Leaf {
     }
     call.home_->post(call.arrived_);  // Destroyed after this.
   }
-  // The result of another thread's work, begun at `begun`, has arrived.
+  // Call it when the result of another thread's work, which began at `begun`, has arrived.
   void count_stages(Instant begun) noexcept {
     stages_->add(Stage::DatabaseWait, begun - asked_);
     stages_->add(Stage::Database, Host::current().precise_now() - begun);
@@ -296,7 +296,7 @@ class DatabaseCall final : public Leaf {
   Result<> run_on(Connection& connection) {
     KEEL_TRY(StatementCache::Entry * entry, connection.statements().find(sql));
     if (is_in_read() && !entry->statement.is_readonly()) {
-      return fail(Code::FailedPrecondition, "the transaction is read-only, and the statement writes");
+      return fail(Code::FailedPrecondition, "the transaction is read-only, but the statement writes");
     }
     rows.clear();
     KEEL_TRY_VOID(entry->statement.run(values, rows, state_.options.rows_bytes_max));
@@ -322,17 +322,17 @@ class DatabaseCall final : public Leaf {
 
   Database::State& state_;
   const Kind kind_;
-  // The reader that owns the memory of `rows`: the one of the loop, because this operation ends on the loop where it
+  // The reader that owns the memory of `rows`: that of the loop, because this operation ends on the loop where it
   // began.
   Reader* reader_ = nullptr;
   Executor* home_ = nullptr;
-  StageClock* stages_ = nullptr;  // Null unless the request is measured, like asked_ and begun_.
-  Instant asked_;                 // The time at which it began to wait for another thread.
+  StageClock* stages_ = nullptr;  // Set only within a measured request, like asked_ and begun_.
+  Instant asked_;                 // The time at which the operation began to wait for another thread.
   Instant begun_;                 // The time at which the pool began to read.
   Arrived arrived_;
   Read read_;
   Write write_;
-  Instant posted_;           // The time at which it was posted to the pool.
+  Instant posted_;           // The time at which the operation was posted to the pool.
   bool has_waited_ = false;  // True if all threads of the pool were busy.
   bool on_writer_ = false;
   bool cancelled_ = false;         // Guarded by the state's lock.
@@ -343,7 +343,7 @@ class DatabaseCall final : public Leaf {
 Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Database::~Database() {
   {
-    // The WAL can be emptied once their snapshots are gone.
+    // The WAL can be emptied once the snapshots of these transactions are gone.
     std::lock_guard lock(state_->mutex);
     state_->readers.clear();
   }
@@ -459,7 +459,7 @@ Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> va
   if (!outcome) {
     result = std::move(outcome).error();
   } else if (*outcome == Reader::Outcome::OverBudget) {
-    result = fail(Code::Unavailable, "this read is too long for a loop: await query() instead");
+    result = fail(Code::Unavailable, "this read takes too long for a loop: await query() instead");
   } else if (*outcome == Reader::Outcome::Writes) {
     result = fail(Code::InvalidArgument, "read_now() accepts only statements that read");
   } else if (Result<> read = rows.for_each(on_row); !read) {
@@ -490,7 +490,7 @@ Task<> Database::try_write() {
     std::int64_t version = 0;
     auto keep = [&version](const Row& row) { version = row.integer(0); };
     KEEL_TRY_VOID(connection.query("select user_version from pragma_user_version", keep));
-    // SQLite writes the page even if the number is unchanged.
+    // SQLite writes the page even though the number is unchanged.
     return connection.run_script("pragma user_version = " + std::to_string(version));
   };
   FunctionRef<Result<>(Connection&)> body = touch;

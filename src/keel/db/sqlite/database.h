@@ -12,30 +12,31 @@
 //
 // Reads run on the loop that requests them, on its own connection; reads of one event-loop iteration share a snapshot,
 // and every read sees all acknowledged writes (reader.h). A read that takes more than `loop_steps_max` steps is
-// interrupted, returns nothing, and runs again on the `database` pool. Writes go to one thread that commits them in
-// groups (writer.h); a write that has completed is on disk. SQLite itself is asked whether a statement reads or writes:
-// `query…` accepts `insert … returning` too. An interactive transaction has the writer for itself until it is over, at
-// most `writer.hold_max`; then its statements fail with DeadlineExceeded. Its statements run on the writer's thread. An
-// error ends the transaction where SQLite rolls it back (`on conflict rollback`, an I/O error, a full disk).
+// interrupted, returns nothing, and runs again on the `database` pool. Writes go to one thread, which commits them in
+// groups (writer.h); a completed write is on the disk. SQLite itself is asked whether a statement reads or writes:
+// `query…` also accepts `insert … returning`. An interactive transaction holds the writer exclusively until it is over,
+// for at most `writer.hold_max`; after that its statements fail with DeadlineExceeded. Its statements run on the
+// writer's thread. An error ends the transaction where SQLite rolls it back (`on conflict rollback`, an I/O error, a
+// full disk).
 //
-// Its isolation is always serializable. A read-only transaction does not use the writer: its statements run on the
-// pool, on a connection of its own that keeps the snapshot of its beginning as long as it is open; at most 64 can be
-// open. The WAL cannot be emptied meanwhile.
+// Transactions are always serializable. A read-only transaction does not use the writer: its statements run on the
+// pool, on a separate connection that keeps the snapshot of its beginning for as long as it is open; at most 64 can be
+// open. While one is open, the WAL cannot be emptied.
 //
-// stream() reads on the pool, 64 KiB of rows at a time, with a connection of its own and one snapshot until its end;
-// the WAL cannot be emptied meanwhile. It accepts only statements that read, and cannot be part of a transaction.
-// backup() copies 1 MiB at a time on the pool, also from one snapshot (backup.h).
+// stream() reads on the pool, 64 KiB of rows at a time, with a separate connection and one snapshot until its end;
+// until then the WAL cannot be emptied. stream() accepts only statements that read, and cannot be part of a
+// transaction. backup() also runs on the pool with one snapshot, and copies 1 MiB at a time (backup.h).
 //
-// Result:    as in db/session.h; so is ownership.
-// Errors:    those of db/session.h. The codes of single statements are those of sqlite/connection.h; besides,
-//            ResourceExhausted (queue or pool full, result too large), Unavailable (closing; after an I/O error or full
-//            disk: outcome unknown).
-// Lifetime:  outlives its tasks. Loops that have read have stopped when it is destroyed.
-// Threads:   any thread; tasks on executors.
-// Cancel:    a write that still waits is removed from the queue and does not take place; one that has begun is
-//            completed first. A read on the pool is interrupted.
-// Cost:      a read on the loop: no heap; the first one of an iteration pays for the snapshot as well. A write: its
-//            share of one fsync. sqlite_bench has the figures.
+// Result:    as in db/session.h, as is ownership.
+// Errors:    those of db/session.h. The codes of single statements are those of sqlite/connection.h; in addition,
+//            ResourceExhausted (queue or pool full, result too large) and Unavailable (the database is closing; or an
+//            I/O error or a full disk, after which the outcome is unknown).
+// Lifetime:  must outlive its tasks. All loops that have read must have stopped before it is destroyed.
+// Threads:   any thread; tasks run on executors.
+// Cancel:    a waiting write is removed from the queue and has no effect; a write that has begun is completed first. A
+//            read that runs on the pool is interrupted.
+// Cost:      a read on the loop takes no heap; the first read of an iteration also pays for the snapshot. A write takes
+//            a share of one fsync. sqlite_bench has the figures.
 
 #pragma once
 
@@ -53,36 +54,36 @@ struct DatabaseOptions {
   // The file, created with mode 0600; its folder must exist. A database in memory is not supported, because several
   // connections share it.
   std::string path = "data/app.db";
-  std::string migrations = {};  // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
+  std::string migrations = {};  // The folder of NNNN_name.sql files that open() applies; empty: none (migrations.h).
   Synchronous synchronous = Synchronous::Full;
-  // How long a write waits for another process's lock, counted from its call; then it fails with Unavailable and was
-  // not done.
+  // How long a write waits for a lock that another process holds, counted from the call; then the write fails with
+  // Unavailable and has no effect.
   Duration busy_timeout = 5_s;
   int cache_kib = 4096;         // Per connection.
   int statements_max = 128;     // Prepared statements per connection.
   int checkpoint_pages = 1000;  // See ConnectionOptions.
-  // How many threads, each with a connection, for reads that are too long for a loop.
+  // The number of threads, each with a connection, for reads that are too long for a loop.
   int pool_size = 2;
-  std::size_t pool_queued_max = 1024;  // How many reads may wait for these threads.
-  // How many steps a read may take on the loop: well below 1 ms. 0: all reads run on the pool.
+  std::size_t pool_queued_max = 1024;  // The maximum number of reads that wait for these threads.
+  // The maximum number of steps of a read on the loop: well below 1 ms. 0: all reads run on the pool.
   int loop_steps_max = 20'000;
-  std::size_t loop_rows_bytes_max = 256 * 1024;  // A larger result is read on the pool.
-  std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.
+  std::size_t loop_rows_bytes_max = 256 * 1024;  // A result of more bytes is read on the pool.
+  std::size_t rows_bytes_max = 64u << 20;        // A result of more bytes is an error.
   // Memory for rows that each loop keeps between its reads; the memory of larger results is freed after each read. A
   // larger value saves the allocations of large results, and costs that much memory for each loop.
   std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
-  // A read-only transaction that is open for longer is logged at level warn, with the call that began it. Zero: none
-  // is.
+  // A read-only transaction that is open for longer than this is logged at level warn, with the call that began it.
+  // Zero: none is.
 #ifdef NDEBUG
   Duration held_warning = {};
 #else
   Duration held_warning = 1_s;
 #endif
   const char* vfs = nullptr;  // See ConnectionOptions.
-  // Runs the writer and the long reads instead of threads, whatever `pool_size` is: used by a simulation (writer.h).
-  // Then the database must be idle when it is closed. InvalidArgument: the executor has no clock, such as
-  // InlineExecutor.
+  // An executor that runs the writer and the long reads instead of threads, whatever `pool_size` is; used by
+  // simulations (writer.h). With an executor, the database must be idle when it is closed. InvalidArgument: the
+  // executor has no clock, such as InlineExecutor.
   Executor* executor = nullptr;
 };
 
@@ -93,13 +94,14 @@ struct DatabaseStats {
   std::uint64_t known_long = 0;         // Reads sent to the pool immediately.
   std::uint64_t pool_reads = 0;         // Reads completed on the pool.
   std::uint64_t snapshots = 0;          // Snapshots begun by loops.
-  std::uint64_t snapshots_renewed = 0;  // The number of these that began because of a commit within the iteration.
+  // The number of these snapshots that began because of a commit within the iteration.
+  std::uint64_t snapshots_renewed = 0;
   std::size_t pool_queued = 0;          // Reads that wait for the pool now.
-  std::uint64_t pool_refused = 0;       // Reads rejected because too many waited for it.
+  std::uint64_t pool_refused = 0;       // Reads rejected because too many waited for the pool.
   int readers = 0;                      // Connections of loops and threads.
   std::uint64_t backups = 0;            // Copies completed.
   std::size_t read_transactions = 0;    // Read-only transactions that are open.
-  Duration read_transaction_age;        // The time for which the oldest of these has been open.
+  Duration read_transaction_age;        // How long the oldest of these transactions has been open.
   WriterStats writer;
 };
 
@@ -110,28 +112,29 @@ class Database final : public db::Database {
   static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options);
   ~Database() override;  // close()
 
-  // Commits the queued writes and ends the threads; it waits for an interactive transaction until that reaches its time
-  // limit. Moves the WAL into the file as far as snapshots allow.
+  // Commits the queued writes and ends the threads; waits for an open interactive transaction until it ends or reaches
+  // its time limit. Moves the WAL into the file as far as snapshots allow.
   void close() noexcept override;
   Result<> attach(io::Loop& loop) override;
 
-  // Reads synchronously, for handlers that are not tasks. May only be used on the calling thread: Unavailable when the
-  // read takes more than the loop's budget (then await query() instead), InvalidArgument when the statement writes.
+  // Reads synchronously, for handlers that are not tasks. For use on the calling thread only: Unavailable when the read
+  // takes more steps or bytes than the loop's limits (await query() instead); InvalidArgument when the statement
+  // writes.
   template <class... A>
   Result<std::size_t> read_now(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
     return with_arguments(
         sql, [&](std::span<const Value> values) { return read_values_now(sql, values, on_row); }, arguments...);
   }
 
-  // Several statements as one write: `body` runs on the writer's thread under one savepoint; its changes are committed
-  // when it returns success, else rolled back. It must be quick, because all writes wait for it, and may be called
-  // twice: when a group is lost, after the first call was rolled back.
+  // Several statements as one write: `body` runs on the writer's thread within one savepoint; its changes are committed
+  // when it returns success, else rolled back. `body` must be fast, because all writes wait for it. If its group is
+  // lost, it is called a second time, after the changes of the first call were rolled back.
   Task<> transact(FunctionRef<Result<>(Connection&)> body);
   using Session::transact;
 
   Task<> check_reads() override;
   Task<> check_writes() override;
-  // Commits a change without effect, to find out whether the disk accepts writes.
+  // Commits a write that changes nothing, to find out whether the disk accepts writes.
   Task<> try_write();
 
   PoolStats pool() const override;

@@ -10,7 +10,7 @@ namespace keel::db::sqlite {
 
 class Database;
 
-// Registered as long as the returned handles live; `database` and `registry` must outlive them.
+// The metrics stay registered as long as the returned handles live; `database` and `registry` must outlive the handles.
 std::vector<metrics::GaugeFunction> expose(const Database& database, metrics::Registry& registry);
 
 }  // namespace keel::db::sqlite

@@ -1,11 +1,11 @@
 // keel/db/sqlite/memory.h — lets SQLite allocate its memory from the thread's pool.
 //
-// SQLite allocates a few small blocks per statement. Taken from base/pool.h these do not use the heap in steady state,
-// and without SQLite's own statistics no lock is needed per block.
+// SQLite allocates a few small blocks per statement. Taken from base/pool.h, these blocks use no heap in steady state;
+// SQLite's own statistics are turned off, so that no block takes a lock.
 //
 // Threads: any.
-// Cost:    SQLite is configured once per process, before its first use; when the program has used SQLite itself before,
-//          its configuration stays and only speed differs.
+// Cost:    SQLite is configured once per process, before its first use; if the program has already used SQLite itself,
+//          the existing configuration stays, which only affects speed.
 
 #pragma once
 

@@ -17,7 +17,7 @@ class Target final : public MigrationTarget {
 
   std::string_view database() const override { return "sqlite"; }
 
-  // Tables can be rebuilt only while foreign keys are off, and that cannot be changed within a transaction.
+  // Tables can be rebuilt only while foreign keys are off, and they cannot be turned off within a transaction.
   Result<> prepare() override { return connection_.run_script("pragma foreign_keys=off"); }
   Result<> finish() override { return connection_.run_script("pragma foreign_keys=on"); }
 
@@ -89,8 +89,7 @@ class Target final : public MigrationTarget {
       done = static_cast<int>(row.integer(0));
       if (row.text(1) == migration.checksum) return;
       agrees = Error::text(Code::FailedPrecondition,
-                           fmt::format("has changed since the first {} of its statements ran: restore it as it was, as "
-                                       "with git checkout, and continue with keel migrate up",
+                           fmt::format("has changed since the first {} of its statements ran: restore the file, for example with git checkout, and continue with keel migrate up",
                                        done));
     };
     KEEL_TRY_VOID(connection_.query("select done, checksum from keel_migration_steps where version = $1", keep,
@@ -110,7 +109,7 @@ class Target final : public MigrationTarget {
     return sound;
   }
 
-  // Runs the statement within a transaction; only for `vacuum` the transaction is ended first.
+  // Runs the statement within a transaction, which is ended first only for `vacuum`.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY(const std::int64_t applied, applied_at(migration));
     if (applied != 0) return false;
@@ -153,7 +152,7 @@ class Target final : public MigrationTarget {
     std::size_t begin = 0;
     while (begin < text.size()) {
       std::size_t end = text.find(';', begin);
-      // The semicolons in a trigger, a string or a comment do not end it.
+      // Semicolons in a trigger, a string or a comment do not end it.
       while (end != text.npos && sqlite3_complete(text.substr(begin, end + 1 - begin).c_str()) == 0) {
         end = text.find(';', end + 1);
       }

@@ -1,14 +1,14 @@
 // keel/db/sqlite/migrations.h — applies migrations (db/migrations.h) to an SQLite database.
 //
-// Foreign keys are not enforced while a file runs, but all of them are checked before it is committed: so a file may
-// rebuild a table that others refer to. Rows that refer to missing rows are InvalidArgument, "0002_x.sql: leaves rows
-// in b that refer to no row of a".
+// Foreign keys are not enforced while a file runs, but all of them are checked before it is committed, so that a file
+// can rebuild a table to which others refer. Rows that refer to missing rows are InvalidArgument, "0002_x.sql: leaves
+// rows in b that refer to no row of a".
 //
-// Processes that start at the same time wait for the write lock, at most for the connection's busy_timeout; then it is
-// Unavailable.
+// Processes that start at the same time wait for the write lock for at most the connection's busy_timeout, and then
+// fail with Unavailable.
 //
 // A file without a transaction may contain `vacuum`; every other statement runs in its own transaction. The table
-// keel_migration_steps records how far such a file has come.
+// keel_migration_steps records how many statements of such a file have run.
 //
 // Threads: those of the connection. Blocks: call it before serving.
 

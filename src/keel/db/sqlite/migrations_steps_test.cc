@@ -118,7 +118,7 @@ TEST_F(MigrationSteps, name_what_undoes_nothing) {
       "migrations: 0003_c.down.sql undoes 0003_c.sql, which does not exist: name it like the file that it undoes");
   std::filesystem::remove(folder / "0003_c.down.sql");
   file("0002_b.down.sql", "-- keel: no transaction\ndrop table b;");
-  EXPECT_NE(message(migrate(*connection, folder.path())).find("a file that undoes another one is one transaction"),
+  EXPECT_NE(message(migrate(*connection, folder.path())).find("a file that undoes another one always runs in one transaction"),
             std::string::npos);
   EXPECT_EQ(message(migrate_redo(*connection, folder.path())), message(migrate(*connection, folder.path())));
 }
@@ -149,7 +149,7 @@ TEST_F(MigrationSteps, without_a_transaction_go_on_where_they_stopped) {
   const std::string text = "-- keel: no transaction\ncreate table c (id integer primary key);";
   file("0003_c.sql", text);
   EXPECT_EQ(message(migrate(*connection, folder.path())).substr(0, 94),
-            "migrations: 0003_c.sql: has changed since the first 4 of its statements ran: restore it as it ")
+            "migrations: 0003_c.sql: has changed since the first 4 of its statements ran: restore the file,")
       << message(migrate(*connection, folder.path()));
 
   file("0003_c.sql",

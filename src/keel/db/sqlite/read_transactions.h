@@ -1,10 +1,10 @@
-// keel/db/sqlite/read_transactions.h — the read-only transactions of a database: each has a connection and its
-// snapshot.
+// keel/db/sqlite/read_transactions.h — the read-only transactions of a database: each has a connection with a snapshot.
 //
-// A statement takes the connection, runs on the pool, and gives it back. Savepoints have nothing to undo: they are only
-// counted.
+// A statement takes the connection, runs on the pool, and gives it back. Savepoints are only counted, because there is
+// nothing to undo.
 //
-// One that is open for long is logged with the call that began it, each once: it keeps the WAL from being emptied.
+// A transaction that is open for a long time keeps the WAL from being emptied, and is logged once, with the call that
+// began it.
 //
 // Errors:   Conflict: the transaction, or its savepoint, is over. ResourceExhausted: transactions_max are open.
 // Threads:  any.
@@ -26,36 +26,38 @@ class ReadTransactions {
  public:
   static constexpr std::size_t transactions_max = 64;
 
-  // Such a transaction is recognised by its number, because the writer's numbers are small.
+  // A read-only transaction is recognised by the high bit of its number: the writer's numbers are small.
   static bool has(std::uint64_t transaction) noexcept { return (transaction & bit) != 0; }
 
-  // Begins one on `connection`, which the caller keeps if this fails. Its snapshot is taken now.
+  // Begins a transaction on `connection`, which the caller keeps if this fails. Its snapshot is taken in this call.
   Result<std::uint64_t> begin(std::unique_ptr<Connection>& connection, std::source_location place);
-  // Takes the connection for one statement; then call give_back().
+  // Takes the connection for one statement; call give_back() after the statement.
   Result<std::unique_ptr<Connection>> take(std::uint64_t transaction);
   // Returns the connection to the caller if the transaction was ended in the meantime.
   std::unique_ptr<Connection> give_back(std::uint64_t transaction, std::unique_ptr<Connection> connection);
-  // Ends it. Null: it is over, or a statement has the connection and will give it back.
+  // Ends it. Returns null when the transaction is already over, or a statement has the connection and will give it
+  // back.
   std::unique_ptr<Connection> end(std::uint64_t transaction) noexcept;
   bool is_open(std::uint64_t transaction) const noexcept;
   Result<std::uint64_t> savepoint(std::uint64_t transaction);
-  // False: it is already over.
+  // False when the savepoint is already over.
   bool release(std::uint64_t transaction, std::uint64_t savepoint) noexcept;
   std::size_t count() const noexcept;
-  // The time for which the oldest one has been open; zero: none is.
+  // How long the oldest transaction has been open; zero when none is open.
   Duration age() const noexcept;
-  // Logs those that have been open for `limit`. Returns when the next one will have been; zero: there is none.
+  // Logs the transactions that have been open for `limit`. Returns the time until the next one will have been; zero
+  // when there is none.
   Duration warn_of_held(Duration limit) noexcept;
   // Ends all transactions.
   void clear() noexcept;
 
  private:
   struct Open {
-    std::unique_ptr<Connection> connection;  // Null: a statement has the connection.
+    std::unique_ptr<Connection> connection;  // Null while a statement has the connection.
     bool has_ended = false;
     std::vector<std::uint64_t> savepoints = {};
     std::uint64_t next_savepoint = 1;
-    std::source_location place = {};  // The call that began it.
+    std::source_location place = {};  // The call that began the transaction.
     Instant begun = {};
     bool is_logged = false;
   };

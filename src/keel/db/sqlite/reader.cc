@@ -47,7 +47,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   Result<> result = entry->statement.run(values, rows, rows_bytes_max_);
   connection_->stop_steps();
   if (result) [[likely]] {
-    // The names are read now, because another read, made while these rows are in use, may evict the statement.
+    // The names are read now, because another read while these rows are in use may evict the statement.
     entry->statement.name_columns(rows);
     reads.add();
     return Outcome::Done;

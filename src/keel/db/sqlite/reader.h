@@ -1,18 +1,18 @@
-// keel/db/sqlite/reader.h — the reads of one loop: a connection, and a snapshot that the reads of one event-loop
-// iteration share.
+// keel/db/sqlite/reader.h — the reads of one loop: it has a connection, and the reads of one event-loop iteration share
+// a snapshot.
 //
 // The snapshot begins with the first read of an iteration and ends before the loop collects events again (Loop::defer).
-// It is renewed as soon as the writer has committed, so that every read sees all acknowledged writes. On a thread
-// without a loop each read has its own snapshot.
+// The snapshot is renewed as soon as the writer has committed, so that every read sees all acknowledged writes. On a
+// thread without a loop each read has its own snapshot.
 //
 // A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and returns nothing; after
-// two interruptions a statement is not tried again. `steps_max` 0: no read is tried. A read with more than
-// `rows_bytes_max` bytes of rows counts as a long read, too.
+// two interruptions a statement is not tried again. With `steps_max` 0 no read is tried. A read with more than
+// `rows_bytes_max` bytes of rows also counts as a long read.
 //
 // The memory for rows is kept between reads if it is no more than `buffer_bytes`.
 //
 // Threads:  one (the counters may be read on any).
-// Lifetime: when it is destroyed, the loop must not run jobs any more.
+// Lifetime: the loop must not run any more jobs when the reader is destroyed.
 
 #pragma once
 
@@ -34,7 +34,7 @@ class Reader {
  public:
   enum class Outcome : std::uint8_t {
     Done,        // The rows are complete.
-    OverBudget,  // The statement took more steps than a loop may spend; there are no rows.
+    OverBudget,  // The statement took more steps than are allowed on a loop; there are no rows.
     Writes,      // The statement writes, and was not run.
   };
 
@@ -44,16 +44,17 @@ class Reader {
 
   Result<Outcome> read(Sql sql, std::span<const Value> values, Rows& rows);
 
-  // Provides memory for rows, and takes it back after use.
+  // Lend memory for rows, and take it back after use.
   Rows take_rows() noexcept { return std::move(spare_); }
   void give_rows(Rows&& rows) noexcept;
 
   SingleWriterCounter reads;            // Reads completed here.
   SingleWriterCounter budget_exceeded;  // Reads that were interrupted, or had too many bytes.
-  // The read was not tried here, because this statement took too long twice before.
+  // Reads that were not tried because the statement had been interrupted twice before.
   SingleWriterCounter known_long;
   SingleWriterCounter snapshots;          // Snapshots begun.
-  SingleWriterCounter snapshots_renewed;  // The number of these that began because of a commit within an iteration.
+  // The number of these snapshots that began because of a commit within an iteration.
+  SingleWriterCounter snapshots_renewed;
 
  private:
   struct EndOfTurn : Job {
@@ -74,7 +75,7 @@ class Reader {
   Statement commit_;
   Rows spare_;
   EndOfTurn end_of_turn_;
-  std::uint64_t seen_ = 0;  // committed() of the writer, read before the snapshot began.
+  std::uint64_t seen_ = 0;  // The value of the writer's committed() before the snapshot began.
   bool open_ = false;
   bool deferred_ = false;
 };

@@ -95,7 +95,7 @@ Result<> Statement::finish(int code) {
   }
   Error error = error_of(sqlite3_db_handle(statement_), code);
   sqlite3_reset(statement_);
-  // The table may have been changed or dropped since the statement was prepared: then the values are not the cause.
+  // The table may have been changed or dropped since the statement was prepared; the cause is then not in the values.
   if ((code & 0xff) == SQLITE_ERROR && !is_right_still()) return std::move(error).as(Code::Internal);
   return error;
 }
@@ -144,7 +144,7 @@ Result<bool> Statement::fetch(Rows& rows, std::size_t bytes) {
 
 void Statement::name_columns(Rows& rows) {
   if (rows.count() == 0) return;
-  // SQLite prepares it again when the schema has changed: then columns may have other names.
+  // SQLite prepares the statement again when the schema has changed; columns may then have other names.
   const int prepared = 1 + sqlite3_stmt_status(statement_, SQLITE_STMTSTATUS_REPREPARE, 0);
   if (prepared != named_) [[unlikely]] {
     names_.clear();

@@ -1,9 +1,9 @@
 // keel/db/sqlite/statement.h — one prepared SQLite statement.
 //
-// Made by Connection::prepare. run() binds, steps to the end, captures the rows and leaves the statement ready for the
-// next run; it leaves nothing open, so that the statement holds no snapshot or lock between calls. fetch() does.
+// Connection::prepare() makes it. run() binds the values, steps to the end, captures the rows and resets the statement
+// for the next run, so that it holds no snapshot or lock between calls. With fetch() it holds one between calls.
 //
-// Errors:   of run(): see Connection.
+// Errors:   those of Connection.
 // Lifetime: must be destroyed before its Connection.
 // Threads:  one at a time.
 
@@ -41,14 +41,14 @@ class Statement {
   }
   ~Statement();
 
-  // Runs once with `values` for $1, $2, … and appends its rows to `rows`, which must be empty before.
-  // InvalidArgument: the number of values differs from the number of parameters. ResourceExhausted: the rows have more
-  // than `rows_bytes_max` bytes. After an error `rows` may contain some rows, which must be discarded.
+  // Runs once with `values` for $1, $2, … and appends the rows to `rows`, which must be empty. InvalidArgument: the
+  // number of values differs from the number of parameters. ResourceExhausted: the rows have more than `rows_bytes_max`
+  // bytes. After an error `rows` may contain some rows, which must be discarded.
   Result<> run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max = rows_bytes_max_default);
-  // Runs the statement and returns its rows in parts: call begin(), then fetch() until it returns false. `values` and
-  // their bytes must not change until then. fetch() appends rows until they have `bytes`, but at least one row; false:
-  // there are no more. After false or an error the statement is ready for the next run. The statement holds a snapshot
-  // between two calls.
+  // Runs the statement and returns its rows in parts: call begin(), then fetch() until it returns false. Until then,
+  // `values` and their bytes must not change. fetch() appends at least one row, and stops when the rows have `bytes`;
+  // it returns false when there are no more. After false or an error the statement is ready for the next run. Between
+  // the calls the statement holds a snapshot.
   Result<> begin(std::span<const Value> values) { return bind(values); }
   Result<bool> fetch(Rows& rows, std::size_t bytes);
   // Sets the column names of `rows`, if it has any rows.
@@ -59,7 +59,7 @@ class Statement {
   int parameters() const noexcept { return parameters_; }
   int columns() const noexcept;
   std::string_view column_name(int column) const noexcept;
-  // Whether it does not change the database.
+  // Whether the statement does not change the database.
   bool is_readonly() const noexcept { return is_readonly_; }
   sqlite3_stmt* handle() const noexcept { return statement_; }
 
@@ -73,8 +73,8 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
   int parameters_ = 0;
   bool is_readonly_ = false;
-  Buffer names_;   // The names of the columns, each ended by a zero byte.
-  int named_ = 0;  // The number of the preparation from which the names are.
+  Buffer names_;   // The names of the columns, each followed by a zero byte.
+  int named_ = 0;  // The number of the preparation to which the names belong.
 };
 
 }  // namespace keel::db::sqlite

@@ -63,7 +63,7 @@ Result<StatementCache::Entry*> StatementCache::find(std::string_view text) {
     Result<Statement> prepared = connection_.prepare(text);
     if (!prepared) {
       Error error = std::move(prepared).error();
-      // The text belongs to the program: its user has made no mistake.
+      // The text is part of the program, so the mistake is not in the user's input.
       if (error.code() == Code::InvalidArgument) return std::move(error).as(Code::Internal);
       return error;
     }
@@ -88,7 +88,7 @@ void StatementCache::evict() noexcept {
   for (Address& address : addresses_) {
     if (address.entry == entry) address = {};
   }
-  // Linear probing without tombstones: entries after the hole are inserted again.
+  // The table uses linear probing without tombstones, so the entries after the hole are inserted again.
   const std::size_t mask = buckets_.size() - 1;
   std::size_t at = entry->hash & mask;
   while (buckets_[at] != entry) at = (at + 1) & mask;

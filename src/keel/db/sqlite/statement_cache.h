@@ -1,8 +1,8 @@
 // keel/db/sqlite/statement_cache.h — the prepared statements of one connection; the least recently used one is removed
 // first.
 //
-// A statement is found by the address of constant text (Sql) with one load and compare, else by the text. A statement
-// is prepared at its first use. Bounded: At most `statements_max` are kept.
+// A statement whose text is constant (Sql) is found by the address of the text with one load and compare; any other by
+// the text itself. A statement is prepared at its first use. Bounded: At most `statements_max` are kept.
 //
 // Errors:   as Connection::prepare().
 // Lifetime: must be destroyed before its Connection; the Entry is valid until the next find().
@@ -32,8 +32,8 @@ class StatementCache {
     Statement statement;
     std::string text;
     std::uint64_t hash = 0;
-    int budget_exceeded = 0;       // The reader counts how often the statement exceeded its budget.
-    bool needs_savepoint = false;  // The writer sets it: the statement does not undo itself when it fails.
+    int budget_exceeded = 0;       // Set by the reader: how often the statement exceeded the limits of a loop.
+    bool needs_savepoint = false;  // Set by the writer: the statement does not undo its changes when it fails.
   };
 
   StatementCache(Connection& connection, int statements_max);
@@ -58,7 +58,7 @@ class StatementCache {
   const int statements_max_;
   int size_ = 0;
   std::uint64_t prepared_ = 0;
-  List<Entry> used_;  // Least recently used first.
+  List<Entry> used_;  // Ordered by use, least recently used first.
   std::vector<Entry*> buckets_;
   std::vector<Address> addresses_;
 };

@@ -1,11 +1,12 @@
-// keel/db/sqlite/wal_watch.h — moves the content of the write-ahead log (WAL) into the file after commits, and reports
-// when the log still becomes long.
+// keel/db/sqlite/wal_watch.h — moves the content of the write-ahead log (WAL) into the file after commits, and warns if
+// the log becomes long nevertheless.
 //
 // When a commit of the connection leaves `checkpoint_pages` or more pages in the WAL, a passive checkpoint follows on
-// the committing thread; it does not wait for readers or writers. After defer() it runs only when that thread calls
-// checkpoint_if_due(). Pages that readers may still need are kept, so that a snapshot held for long makes the WAL grow.
-// When the WAL has more than 16 times as many pages, the process log (component db) gets a warning, and an info entry
-// when the WAL is short again. This has no other effect: reads and writes continue.
+// the committing thread; it does not wait for readers or writers. After defer() the checkpoint runs only when that
+// thread calls checkpoint_if_due(). Pages that readers may still need are kept, so that a snapshot held for a long time
+// makes the WAL grow. When the WAL has more than 16 times `checkpoint_pages`, the process log (component db) gets a
+// warning; when the WAL is short again, it gets an info entry. A long WAL has no other effect: reads and writes
+// continue.
 //
 // Threads: that of the connection; the getters may be called on any.
 
@@ -27,7 +28,8 @@ class WalWatch {
 
   static constexpr int long_factor = 16;
 
-  // Call it for a connection whose commits are awaited: a commit then returns before the checkpoint that it makes due.
+  // Call it for a connection on whose commits callers wait: a commit then returns before the checkpoint that it makes
+  // due.
   void defer() noexcept { is_deferred_ = true; }
   // Call it on the connection's thread, outside of a transaction. An error of the checkpoint does not make commits
   // fail.

@@ -14,7 +14,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-// A longer time is never intended, and an infinite wait cannot be added to a clock.
+// No caller needs a longer time, and an infinite time cannot be added to a clock.
 constexpr Duration hold_limit = 1_h;
 // The pauses between attempts while another process has the lock; the last one is repeated.
 constexpr Duration lock_delays[] = {1_ms, 2_ms, 5_ms, 10_ms, 20_ms, 50_ms};
@@ -25,7 +25,7 @@ constexpr const char* waits_for_itself =
     "this write would wait for the transaction that its own task holds: "
     "run it on the transaction instead of the database, or after commit()";
 
-// Numbers of all writers, so that the holder of one writer is not mistaken for the holder of another.
+// The numbers are unique over all writers, so that the holder of one writer is not mistaken for the holder of another.
 std::atomic<std::uint64_t> transactions_begun{0};
 
 void mark_begun(Write& write) noexcept {
@@ -57,9 +57,9 @@ Result<> Writer::start() {
   KEEL_TRY_VOID(prepare(savepoint_, "savepoint keel_write"));
   KEEL_TRY_VOID(prepare(release_, "release keel_write"));
   KEEL_TRY_VOID(prepare(roll_back_to_, "rollback to keel_write"));
-  // Waiting callers are notified of a commit before a checkpoint that it has made due.
+  // Waiting callers are notified of a commit before the checkpoint that it makes due.
   connection_->wal().defer();
-  // The wait for the lock is here, and not inside SQLite.
+  // The writer itself waits for the lock, not SQLite.
   connection_->set_busy_timeout(Duration());
   if (executor_ == nullptr) thread_ = Host::current().start_thread("db-writer", [this] { work(); });
   return {};
@@ -76,7 +76,7 @@ void Writer::stop() noexcept {
   if (thread_ != nullptr) thread_->join();
   thread_.reset();
   if (connection_ != nullptr) {
-    // Best effort: what could not be moved now stays in the WAL, and is found there at the next start.
+    // Best effort: pages that cannot be moved now stay in the WAL and are found there at the next start.
     connection_->set_busy_timeout(100_ms);
     (void)connection_->checkpoint().is_ok();
     for (Statement* statement : {&begin_, &commit_, &roll_back_, &savepoint_, &release_, &roll_back_to_}) {
@@ -181,7 +181,7 @@ void Writer::work() noexcept {
       wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()),
                      [this] { return dropped_ || !held_queue_.empty(); });
     } else if (lock_retries_ != 0 && !queue_.empty()) {
-      sleeping_ = false;  // Writes that come meanwhile wait for the lock as well.
+      sleeping_ = false;  // Writes that arrive in the meantime also wait for the lock.
       wake_.wait_for(lock, std::chrono::nanoseconds((retry_at_ - Host::current().now()).count_ns()));
     } else {
       wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
@@ -195,7 +195,7 @@ void Writer::work() noexcept {
   }
 }
 
-// Takes and does the next work: a group, or one statement of the interactive transaction.
+// Takes and does the next piece of work: a group, or one statement of the interactive transaction.
 void Writer::step(Lock& lock) noexcept {
   if (holds_) return step_held(lock);
   if (timer_.is_running()) Host::current().stop_timer(timer_);
@@ -236,7 +236,7 @@ void Writer::take_from_queue(Write& write) noexcept {
   stats_.wait_time = stats_.wait_time + (Host::current().now() - (write.locked_until - lock_timeout_));
 }
 
-// True: the write begins an interactive transaction.
+// Returns true when the write begins an interactive transaction.
 bool Writer::take_group(Writes& group) noexcept {
   for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
     const bool begins = queue_.front().kind == Write::Kind::Begin;
@@ -249,7 +249,8 @@ bool Writer::take_group(Writes& group) noexcept {
   return false;
 }
 
-// Another process has the lock: writes whose time limit has passed get `error`, the others continue to wait.
+// Call it when another process has the lock: writes whose time limit has passed get `error`, the others continue to
+// wait.
 void Writer::wait_for_lock(Lock& lock, const Error& error) noexcept {
   const Instant now = Host::current().now();
   Writes late;
@@ -361,7 +362,7 @@ void Writer::end_hold() noexcept {
   fail_all(late, Error(Code::DeadlineExceeded, held_too_long));
 }
 
-// False: the transaction has ended.
+// Returns false when the transaction has ended.
 bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
   bool lost = false;
   if (undo_to != 0) {
@@ -412,7 +413,7 @@ void Writer::fail_all(Writes& group, const Error& error) noexcept {
   finish_all(group);
 }
 
-// Posts its writes to each executor, with one wake-up.
+// Posts the writes of each executor together, with one wake-up.
 void Writer::finish_all(Writes& group) noexcept {
   while (Write* write = group.pop_front()) {
     Executor* const home = write->home;

@@ -7,7 +7,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
+constexpr const char* outcome_unknown = "the disk failed while this write was being committed: whether it took effect is unknown";
 
 }  // namespace
 
@@ -53,9 +53,9 @@ Writer::Outcome Writer::outcome_of_error() noexcept {
   return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
 }
 
-// A single statement undoes itself when it fails, and needs no savepoint, which would copy each page it touches. A
-// write that violates a deferred foreign key, or fails half-way because of `or fail`, makes its group run again once;
-// from then on its statement runs in a group of its own.
+// A single statement undoes its changes when it fails, and needs no savepoint, which would copy each page that the
+// statement touches. A write that violates a deferred foreign key, or fails half-way because of `or fail`, makes its
+// group run again once; from then on its statement runs in a separate group.
 Writer::Outcome Writer::run_in_group(Write& write) noexcept {
   if (write.kind != Write::Kind::Statement) return run_in_savepoint(write);
   auto entry = connection_->statements().find(*write.sql);
@@ -86,7 +86,7 @@ Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
     const Outcome outcome = outcome_of_error();
     if (outcome != Outcome::Fine) return outcome;
   } else if (connection_->is_autocommit()) {
-    // The function of a transaction has ignored an error of a statement, which had ended the transaction.
+    // The function of the write has ignored an error of a statement that ended the transaction.
     write.result = fail(Code::Conflict, "an error of a statement ended the transaction");
     return Outcome::Lost;
   } else if (connection_->has_deferred_violations()) {
@@ -189,7 +189,8 @@ void Writer::commit_alone(Writes& group) noexcept {
 
 void Writer::commit_held(Write& write) noexcept {
   {
-    // Its later statements are rejected. The Transaction may be destroyed before the lock is taken again.
+    // Later statements of the transaction are rejected. The Transaction may be destroyed before the lock is taken
+    // again.
     std::lock_guard lock(mutex_);
     held_ = 0;
   }

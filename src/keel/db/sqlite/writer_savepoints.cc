@@ -1,5 +1,5 @@
-// The savepoints of an interactive transaction. All have the same name in SQLite, where it stands for the innermost
-// one.
+// The savepoints of an interactive transaction. All have the same name in SQLite, which takes the name for the
+// innermost one.
 
 #include <algorithm>
 
@@ -31,7 +31,7 @@ Result<> Writer::run_savepoint(Write& write) {
   return {};
 }
 
-// Releases the innermost savepoints and keeps their changes.
+// Releases the innermost `count` savepoints and keeps their changes.
 Result<> Writer::end_savepoints(std::size_t count) noexcept {
   for (; count != 0; --count) {
     KEEL_TRY_VOID(release_.run());
@@ -47,7 +47,7 @@ Result<> Writer::run_release(Write& write) noexcept {
   return end_savepoints(count);
 }
 
-// Rolls the innermost savepoints back, to the state before the outermost of them.
+// Rolls back the innermost `count` savepoints, to the state before the outermost of them.
 Result<> Writer::undo_savepoints(std::size_t count) noexcept {
   KEEL_TRY_VOID(end_savepoints(count - 1));
   KEEL_TRY_VOID(roll_back_to_.run());

@@ -20,7 +20,7 @@ class OwnLoop {
     if (!start.begin(std::move(task), [](StartCore&) noexcept { io::Loop::current()->stop(); })) loop.run();
     return start.take();
   }
-  // Runs one iteration, which waits at most 100 ms.
+  // Runs one iteration, which waits for at most 100 ms.
   void turn() { loop.turn(Host::system().now() + 100_ms); }
 
   io::Loop loop{io::make_engine(io::EngineKind::Epoll).value(), Host::system()};

@@ -20,7 +20,7 @@ namespace keel::db::sqlite {
 namespace {
 
 constexpr int sector_bytes = 4096;
-constexpr std::int64_t julian_epoch_ms = 210'866'760'000'000;  // 1970-01-01 in milliseconds of the Julian day.
+constexpr std::int64_t julian_epoch_ms = 210'866'760'000'000;  // 1970-01-01 as a Julian day number in milliseconds.
 
 class File;
 
@@ -113,7 +113,7 @@ class File final : public internal::VfsFile {
     } else {
       if (others >= SQLITE_LOCK_RESERVED) return SQLITE_BUSY;
       if (level == SQLITE_LOCK_EXCLUSIVE && others == SQLITE_LOCK_SHARED) {
-        // No new reader is admitted; present readers may finish.
+        // No new readers are admitted; current readers may finish.
         level_ = SQLITE_LOCK_PENDING;
         return SQLITE_BUSY;
       }
@@ -183,7 +183,7 @@ class File final : public internal::VfsFile {
     if (!maps) shared_.regions.clear();
   }
 
-  // The highest level of another connection.
+  // The highest lock level of any other connection.
   int highest_of_others() const noexcept {
     int highest = SQLITE_LOCK_NONE;
     for (const File* other : shared_.files) {
@@ -197,10 +197,10 @@ class File final : public internal::VfsFile {
   const std::string path_;
   const int fd_;
   const bool removed_at_close_;
-  bool syncs_folder_;  // Syncs the folder with its next sync.
+  bool syncs_folder_;  // Whether the next sync of the file also syncs the folder.
   int level_ = SQLITE_LOCK_NONE;
   bool maps_ = false;          // Shared memory.
-  unsigned shared_locks_ = 0;  // Bits of the shared memory's locks.
+  unsigned shared_locks_ = 0;  // Bit masks of the locks on the shared memory.
   unsigned exclusive_locks_ = 0;
 };
 
@@ -219,7 +219,7 @@ struct SimVfs::State final : internal::Vfs {
     return SQLITE_OK;
   }
 
-  // The methods are for calls that concern no open file.
+  // These methods are for calls that concern no open file.
   static sqlite3_vfs methods();
   static sim::Disk& disk_of(sqlite3_vfs* vfs) noexcept { return static_cast<State&>(of(vfs)).world.disk; }
   static int remove(sqlite3_vfs* vfs, const char* path, int syncs_folder);

@@ -4,16 +4,16 @@
 //   sqlite::SimVfs vfs(disk, seed);              // registered while it lives
 //   auto database = sqlite::Database::open({.path = "/app.db", .vfs = vfs.name(), .executor = &simulation.pool()});
 //
-// It asks the disk for what SQLite's VFS for Unix asks the system for, and makes the same promises: sectors of 4,096
-// bytes, bytes next to a write are not touched (powersafe overwrite), the folder of a journal or WAL is synced with the
-// first sync of each opener; unlike there, a failure of that sync is an error. Locks between connections are those of
-// POSIX, and the shared memory of the WAL is on the heap; both end when the last connection closes. Time and randomness
-// come from the current Host; sleeping does nothing, because on one thread nothing else could happen meanwhile.
-// SQLite's own random generator, one per process, is restarted with `seed`.
+// It makes the same requests to the disk as SQLite's VFS for Unix makes to the system, and the same promises: sectors
+// of 4,096 bytes, and bytes next to a write are not touched (powersafe overwrite). The first sync of a journal or WAL
+// by each opener also syncs its folder; unlike in the VFS for Unix, a failure of that sync is an error. Locks between
+// connections behave like POSIX locks, and the shared memory of the WAL is on the heap; both end when the last
+// connection closes. Time and randomness come from the current Host; sleeping does nothing, because on one thread
+// nothing else could happen during the sleep. SQLite's own random generator, one per process, is restarted with `seed`.
 //
 // Threads:  one.
-// Lifetime: outlives the connections that use it; the disk outlives this. Only one may exist at a time, because of the
-//           generator.
+// Lifetime: must outlive the connections that use it, and the disk must outlive it. Only one may exist at a time,
+//           because the generator is shared.
 // Cost:     for tests.
 
 #pragma once
@@ -35,7 +35,7 @@ class SimVfs {
   SimVfs& operator=(const SimVfs&) = delete;
 
   const char* name() const noexcept;
-  // How many files of connections are open now.
+  // The number of files that connections have open.
   int open_files() const noexcept;
 
   struct State;

@@ -14,8 +14,8 @@
 namespace keel::db::sqlite {
 namespace {
 
-// SQLite's VFS for Unix has a table of methods for each way of locking. A table has no place for a pointer to what it
-// replaces, so its place in this array says it.
+// SQLite's VFS for Unix has a table of methods for each locking style. A replacement table has no room for a pointer to
+// the table that it replaces, so its index in this array identifies that table.
 struct Table {
   const sqlite3_io_methods* below = nullptr;
   sqlite3_io_methods slow = {};
@@ -65,7 +65,7 @@ struct SlowVfs::State {
 
 SlowVfs::SlowVfs(Duration sync) : state_(std::make_unique<State>()) {
   use_pool_memory();
-  KEEL_CHECK(sqlite3_initialize() == SQLITE_OK, "SQLite can be started");
+  KEEL_CHECK(sqlite3_initialize() == SQLITE_OK, "SQLite must be able to start");
   KEEL_CHECK(only.exchange(this) == nullptr, "only one SlowVfs can exist at a time");
   sync_ns = sync.count_ns();
   state_->below = sqlite3_vfs_find(nullptr);

@@ -1,13 +1,13 @@
-// keel/db/testing/slow_vfs.h — SQLite on a disk whose syncs take longer: for measurements of what commits cost.
+// keel/db/testing/slow_vfs.h — SQLite on a disk whose syncs take longer, to measure the cost of commits.
 //
 //   sqlite::SlowVfs vfs(150_us);                 // the default VFS of SQLite while it lives
 //   auto database = sqlite::Database::open({.path = path});
 //
-// Each sync of a file sleeps for this long, and then does what the VFS below does. It changes nothing else, and copies
-// and counts nothing.
+// Each sync of a file first sleeps for this long, and then calls the sync of the default VFS. Nothing else changes, and
+// nothing is copied or counted.
 //
 // Threads:  any. Construct and destroy it while no connection is open; only one exists at a time.
-// Lifetime: outlives the connections that use it.
+// Lifetime: must outlive the connections that use it.
 
 #pragma once
 

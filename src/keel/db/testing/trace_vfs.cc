@@ -35,7 +35,7 @@ struct Record {
   std::atomic<std::uint64_t> writes{0};
   std::atomic<int> failing_sync{0};
   std::atomic<int> write_error{SQLITE_OK};
-  // Called by an operation on the database's file: waits while a test holds that file.
+  // Called by each operation on the database's file; waits while a test holds that file.
   void wait_for_file() {
     std::unique_lock lock(mutex);
     if (!is_file_held) return;
@@ -53,10 +53,10 @@ struct Record {
   int waiting_for_file = 0;
 };
 
-// A file of the VFS below.
+// A file of the default VFS.
 class TracedFile : public internal::VfsFile {
  public:
-  // `room` holds the file that this VFS has opened.
+  // `room` holds the file that the default VFS has opened.
   explicit TracedFile(std::unique_ptr<std::byte[]> room) noexcept : room_(std::move(room)) {}
 
   int close() override { return io().xClose(below()); }

@@ -1,4 +1,4 @@
-// keel/db/testing/trace_vfs.h — the default VFS of SQLite, observed and made to fail: for tests of durability.
+// keel/db/testing/trace_vfs.h — SQLite's default VFS, which it observes and can make fail, for tests of durability.
 //
 //   sqlite::TraceVfs vfs;                        // registered while it lives
 //   auto database = sqlite::Database::open({.path = path, .vfs = vfs.name()});
@@ -7,8 +7,8 @@
 //   auto lost = vfs.violations();                // acknowledged before an fsync that began after its bytes' write
 //
 // Threads:  any.
-// Lifetime: outlives the connections that use it.
-// Cost:     copies everything written to the WAL; never in a product.
+// Lifetime: must outlive the connections that use it.
+// Cost:     copies everything written to the WAL; never use it in a product.
 
 #pragma once
 
@@ -33,27 +33,28 @@ class TraceVfs {
 
   // Records that the write whose row contains `token` has now been acknowledged.
   void mark(std::string_view token);
-  // The marked tokens for which this order was violated: bytes with the token are written to the WAL, an fsync of the
-  // WAL begins, it ends successfully, the token is marked.
+  // The marked tokens for which the required order was violated: first bytes with the token are written to the WAL,
+  // then an fsync of the WAL begins and ends successfully, then the token is marked.
   std::vector<std::string> violations() const;
   std::uint64_t syncs() const;   // Successful syncs of the WAL.
   std::uint64_t writes() const;  // Writes to the WAL.
   void clear();
 
-  // The `nth` fsync of a WAL from now (1: the next) fails with EIO; 0: none fails.
+  // Makes the `nth` fsync of a WAL from now (1: the next) fail with EIO; 0: none fails.
   void fail_sync(int nth) noexcept;
-  // Every write to a WAL fails as on a full disk until this is called with false.
+  // Makes every write to a WAL fail as on a full disk, until it is called with false.
   void fill_disk(bool full) noexcept;
-  // Lets the operation fail as if there were no memory.
+  // Makes operations fail as if there were no memory.
   void lack_memory(bool lacks) noexcept;
-  // Lets writes fail as on a disk that has become read-only.
+  // Makes writes fail as on a disk that has become read-only.
   void refuse_writes(bool refuses) noexcept;
 
-  // Writes to the database's file, as a checkpoint makes them, wait from now on until release_file(), or for `most`.
+  // From now on, writes to the database's file, such as those of a checkpoint, wait until release_file(), but for at
+  // most `most`.
   void hold_file(Duration most);
   // One waits now.
   bool is_file_awaited() const;
-  // Whether none has waited for `most`.
+  // Ends the wait; returns false if a write has waited for `most`.
   bool release_file();
 
   struct State;

@@ -1,7 +1,7 @@
 // keel/db/postgres/internal/array_text.h — arrays as the text that the server writes, and back.
 //
 // The functions return false when the bytes, or the text, are not an array of the element type; the bytes after the end
-//        of `to` are then unspecified.
+// of `to` are then unspecified.
 //
 // Source: arrayfuncs.c of the server.
 

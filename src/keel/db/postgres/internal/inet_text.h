@@ -1,7 +1,7 @@
 // keel/db/postgres/internal/inet_text.h — inet and cidr as text, and back.
 //
 // The functions return false when the bytes, or the text, are not of the type; the bytes after the end of `to` are then
-//        unspecified.
+// unspecified.
 //
 // Source: network.c of the server.
 

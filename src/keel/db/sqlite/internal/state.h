@@ -23,7 +23,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_opened{0};
 
-// The reader that this thread used last. Databases are identified by numbers, which are never reused.
+// The reader that this thread used last. Each database has a number, which is never reused.
 struct Recent {
   std::uint64_t database = 0;
   const void* owner = nullptr;
@@ -35,7 +35,7 @@ inline constinit thread_local Recent recent;
 
 struct Database::State {
   struct OwnedReader {
-    const void* owner;  // The address of a loop, or of a variable of the thread without a loop.
+    const void* owner;  // The address of the loop; on a thread without a loop, the address of a thread-local variable.
     std::unique_ptr<Reader> reader;
   };
 
@@ -54,7 +54,7 @@ struct Database::State {
   }
 
   Result<Reader*> reader_of(io::Loop* loop);
-  // Null: the calling thread has no reader yet, or has one for another loop.
+  // Null when the calling thread has no reader yet, or has one for another loop.
   Result<Reader*> reader() {
     io::Loop* loop = io::Loop::current();
     const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &internal::recent;
@@ -68,8 +68,8 @@ struct Database::State {
     std::lock_guard lock(mutex);
     return executor_reads != 0;
   }
-  // Logs read-only transactions that are open for longer than held_warning, now and on the pool when the next one will
-  // be. On an executor, which may outlive this, it logs only those that are open for longer now.
+  // Logs the read-only transactions that have been open for longer than held_warning, now and again, on the pool, when
+  // the next one reaches that time. On an executor, which may outlive this object, it logs only those that already are.
   void watch_held() noexcept;
   // Passes a long read to the threads or the executor. False: too many reads wait.
   bool post_read(Job& job) noexcept;
@@ -77,7 +77,7 @@ struct Database::State {
   const DatabaseOptions options;
   const std::uint64_t number;
   std::unique_ptr<Writer> writer;
-  std::unique_ptr<ThreadPool> pool;  // Null: the executor is used.
+  std::unique_ptr<ThreadPool> pool;  // Null when the executor is used.
   std::atomic<bool> closed{false};
 
   mutable std::mutex mutex;
@@ -85,7 +85,7 @@ struct Database::State {
   std::vector<std::unique_ptr<Connection>> pool_connections;  // The free connections.
   ReadTransactions read_transactions;
   Member<Job, State, &State::watch_again> held_job{*this};
-  bool is_held_watched = false;  // The job has been given to the pool.
+  bool is_held_watched = false;  // Whether the job has been posted to the pool.
   const Instant opened = Host::current().now();
   std::uint64_t pool_opened = 0;  // The number of connections of the pool, free or not.
   std::uint64_t pool_waits = 0;   // Reads that found all threads busy.

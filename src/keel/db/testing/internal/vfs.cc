@@ -12,7 +12,7 @@ namespace {
 // The structure for which SQLite reserves space.
 struct Handle {
   sqlite3_file base;
-  VfsFile* file;  // Owned, until it is closed.
+  VfsFile* file;  // Owned until the file is closed.
 };
 
 VfsFile& file_of(sqlite3_file* handle) noexcept { return *reinterpret_cast<Handle*>(handle)->file; }
@@ -77,7 +77,7 @@ Vfs::~Vfs() { sqlite3_vfs_unregister(&vfs_); }
 
 void Vfs::allow_use() {
   use_pool_memory();
-  KEEL_CHECK(sqlite3_initialize() == SQLITE_OK, "SQLite can be started");
+  KEEL_CHECK(sqlite3_initialize() == SQLITE_OK, "SQLite must be able to start");
   KEEL_CHECK(sqlite3_vfs_find(vfs_.zName) == nullptr, "the name of a VFS must not be in use already");
   sqlite3_vfs_register(&vfs_, 0);
 }

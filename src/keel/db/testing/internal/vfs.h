@@ -1,10 +1,10 @@
-// keel/db/testing/internal/vfs.h — a VFS of SQLite whose files are objects, as a base for those that tests use.
+// keel/db/testing/internal/vfs.h — a VFS of SQLite whose files are objects; the base of the VFSes that tests use.
 //
 // The functions of both classes are those of SQLite's sqlite3_vfs and sqlite3_io_methods, version 2: shared memory for
-// the WAL, no memory-mapped reads. They return SQLite's codes.
+// the WAL, no memory-mapped reads. The functions return SQLite's codes.
 //
 // Threads:  any, as far as the derived classes allow.
-// Lifetime: a Vfs outlives the connections that use it.
+// Lifetime: a Vfs must outlive the connections that use it.
 
 #pragma once
 
@@ -43,14 +43,14 @@ class Vfs {
   const char* name() const noexcept { return name_.c_str(); }
 
  protected:
-  // Anything that does not concern an open file is done by `methods`.
+  // Calls that do not concern an open file are passed to `methods`.
   Vfs(std::string name, const sqlite3_vfs& methods);
   virtual ~Vfs();  // After this call, no new connections can use it.
 
-  // The derived class calls it when it is ready.
+  // The derived class calls it once it is ready for use.
   void allow_use();
 
-  // `file` is set on success.
+  // Sets `file` on success.
   virtual int open(sqlite3_filename name, int flags, int* flags_out, std::unique_ptr<VfsFile>& file) = 0;
   // The Vfs whose `methods` are called.
   static Vfs& of(sqlite3_vfs* vfs) noexcept { return *static_cast<Vfs*>(vfs->pAppData); }
