@@ -54,7 +54,7 @@ class Writer {
   Writer& date(Date date);
   // CBOR: tag 37; MessagePack: 16 bytes.
   Writer& uuid(const Uuid& id);
-  // `value` is one complete, well-formed value; this is not checked. The value is copied without a check.
+  // `value` must be one complete, well-formed value; it is copied without a check.
   Writer& raw(std::string_view value);
 
  private:

@@ -9,8 +9,7 @@
 // Only values from 0 to 127 are found, in an enum class or in an enum with a declared underlying type; if two names
 // have the same value, only the first is found. For other enums write read_json() and write_json() (json_parse.h).
 //
-// If the external names differ from the names in the code, list them next to the enum, in the order of the values 0, 1,
-// …:
+// If the external names differ from the names in the code, list them next to the enum, in the order of its values:
 //
 //   inline constexpr std::string_view unit_names[] = {"kg", "m/s", "°C"};
 //   constexpr const auto& enum_names(Unit) { return unit_names; }

@@ -260,7 +260,7 @@ class [[nodiscard]] Savepoint {
   // Conflict: the savepoint or its transaction is over. If release() is cancelled before it begins, the savepoint stays
   // open.
   Task<> release();
-  // Ends the savepoint, and undoes the changes since it was made before the next statement of the transaction runs.
+  // Ends the savepoint. The changes since it was made are undone before the next statement of the transaction runs.
   // Returns immediately. Does nothing when the savepoint has ended.
   void roll_back() noexcept;
 

@@ -89,7 +89,7 @@ class Cursor {
   // Continues after a key that the Reader has read, or where an element begins.
   void go_on_at_value() noexcept {
     at_ = in_.at_;
-    key_ = nullptr;  // The Reader has read the key, and knows its place.
+    key_ = nullptr;  // The Reader has read the key, and has recorded its place.
     is_first_ = false;
   }
   // Enters the container that the Reader has begun.
