@@ -13,19 +13,19 @@
 //   int main(int argc, char** argv) { return app::run<Accounts>("accounts", argc, argv); }
 //
 // A test runs the same class in a simulation: app::TestApp<Accounts> (app/testing/test_app.h). Instead of calling
-// run(), main() can do its steps itself:
+// app::run(), main() can take the same steps itself:
 //
 //   auto config = app::load_or_exit("accounts", argc, argv);
 //   app::App app("accounts", config);
 //   Accounts accounts(app);
 //   return app.run();                               // start in order; on SIGTERM drain, stop in reverse
 //
-// Every part is a module (lifecycle.h), as are the application's own: "logs", "workers", "monitoring", "database",
-// "connections" (of the workers, to the database), "pool NAME", "client NAME", "messages NAME", "admin", "background",
-// "messages", "http". The constructor starts the logs and the workers, and does not wait for the workers. A call that
-// needs a part, such as database(), waits until that part runs. run() starts the application's modules, in parallel
-// with the admin listener, and the service last. GET /admin/start has every phase with its times (JSON; ?format=text: a
-// table).
+// Every part of the App is a module (lifecycle.h), like the modules that the application adds: "logs", "workers",
+// "monitoring", "database", "connections" (of the workers, to the database), "pool NAME", "client NAME", "messages
+// NAME", "admin", "background", "messages", "http". The constructor starts the logs and the workers, and does not wait
+// for the workers. A call that needs a part (such as database()) waits until that part runs. run() starts the
+// application's modules in parallel with the admin listener, and the service last. GET /admin/start shows every phase
+// of the start with its times (JSON; ?format=text: a table).
 //
 // Only the admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and the pages below /admin
 // (docs/operations.md). health() has the checks of app/checks.h; an application adds its own before run().
@@ -40,24 +40,24 @@
 //                    network.http change; a setting that needs a restart causes a warning; after a mistake, or when an
 //                    applier fails, nothing changes, and the log says so. Log files are reopened by their path.
 //   SIGQUIT          The log gets the position of every worker, with its stack, last requests and live tasks.
-// A service manager that has asked for it (sd_notify(3)) is notified of each step, and its watchdog is notified while
-// every worker's loop runs.
+// A service manager that requests notifications (sd_notify(3)) receives one for each step, and its watchdog receives
+// one regularly while every worker's loop runs.
 //
-// Listening sockets may come from a service manager (listeners.h), or from the running process, which hands over
-// (network.handover.path, handover.h); otherwise they are bound.
+// Listening sockets may come from a service manager (listeners.h), or from the running process, which hands them over
+// (network.handover.path, handover.h); otherwise the App binds them.
 //
-// The program's version (program.h), and Keel's, are in the response to --version, in the log line "ready", in
+// The versions of the program (program.h) and of Keel are in the response to --version, in the log line "ready", in
 // /admin/start and in the metrics app_build_info and keel_build_info.
 //
-// Errors:   an error that prevents the start is a line on standard error, and the exit code is 1 (2 for the
-//           configuration); each address at which the App cannot listen has its own line. Parts that have not stopped
-//           within common.stop_timeout are named in a line as well: the process then ends without waiting for them, and
-//           without running destructors. A call at the wrong time, serve() after run() has begun or the first pool() in
-//           a handler, throws std::logic_error with what to do instead.
+// Errors:   an error that prevents the start is written to standard error as one line, and the exit code is 1 (2 for an
+//           error of the configuration); each address at which the App cannot listen gets its own line. Another line
+//           names the parts that did not stop within common.stop_timeout: the process then ends without waiting for
+//           them and without running destructors. A call at the wrong time (serve() after run() has begun, or the first
+//           pool() in a handler) throws std::logic_error, whose message says what to do instead.
 // Threads:  all calls on the main thread; database(), pool(), client(), message_pool() and runtime() also in a module's
-//           start, settings() and messages_address() on any.
+//           start, settings() and messages_address() on any thread.
 // Lifetime: objects that handlers refer to are made before run() and outlive it; the router outlives the App's run(),
-//           the configuration the App.
+//           and the configuration outlives the App.
 
 #pragma once
 
@@ -119,8 +119,8 @@ config::Reloadable<S> load_or_exit(const Program& program, int argc, char** argv
 
 class App {
  public:
-  // Starts logging, and begins to start the workers. Construct it before any other thread starts. `config` holds
-  // Settings or a struct that derives from it.
+  // Starts logging and begins to start the workers, without waiting for them. Construct it before any other thread
+  // starts. `config` holds Settings or a struct that derives from it.
   template <class S>
   App(Program program, config::Reloadable<S>& config)
       : App(
@@ -154,56 +154,57 @@ class App {
   // An HTTP client for all workers: co_await payments.get("/charges/7") in a handler or in background work, on
   // whichever worker that is (http/client/shared_client.h). It may be used immediately, has metrics with client="NAME",
   // and ends after the servers have drained and the background work has ended. network.clients.NAME overrides
-  // `options`; an invalid base_url prevents the start. Call it once for each name, which consists of small letters,
-  // digits and '_'.
+  // `options`; an invalid base_url prevents the start. Call it once for each name, which consists of lower-case
+  // letters, digits and '_'.
   http::SharedClient& client(http::ClientOptions options);
   // A pool of connections for messages, for all workers: co_await rooms.request<Celsius>(average) in a handler or in
   // background work, on whichever worker that is (net/messages/shared_pool.h). It may be used immediately, has metrics
   // with name="NAME", degrades the health while no endpoint can be reached, and ends after the servers have drained and
   // the background work has ended. network.pools.NAME overrides `options`; a pool without endpoints prevents the start.
-  // Call it once for each name, which follows the rules for names of clients.
+  // Call it once for each name, which follows the same rules as the name of a client.
   messages::SharedPool& message_pool(std::string_view name);
   messages::SharedPool& message_pool(std::string_view name, messages::PoolOptions options);
-  // A part of the application: run() starts it, with what it needs, before the service listens (a lazy one: when it is
-  // ensured), and stops it after the last request. Its stop is bounded by common.stop_timeout.
+  // Adds a part of the application: run() starts it, with the modules that it needs, before the service listens (a lazy
+  // one: at its ensure()), and stops it after the last request. Its stop is bounded by common.stop_timeout.
   void module(Module module);
-  // Waits for a lazy module.
+  // Starts a lazy module, unless it runs already, and waits until it runs.
   void ensure(std::string_view name);
-  // The application's own objects, made by a Container: those with start() or stop() become modules, and GET
-  // /admin/graph shows all of them (JSON; ?format=text: a tree). Call it once, before run(); they outlive run() and
-  // must not be moved.
+  // Adds the application's own objects, which a Container made: those with start() or stop() become modules, and GET
+  // /admin/graph shows all of them (JSON; ?format=text: a tree). Call it once, before run(). `services` must outlive
+  // run() and must not be moved.
   void services(const Services& services);
-  // Work beside the requests, on the first worker; background_work.h says when it runs, the effect of a failure, and
-  // its metrics. at_start ends before the service listens: its error prevents the start, and so does
-  // common.start_timeout. Repeated and continuous work begins then. It is asked to end, and waited for, after the last
-  // request and before any module that was added before run() stops. GET /admin/background shows it. Call it before
-  // run().
+  // Adds work that runs on the first worker, independently of requests; background_work.h describes when it runs, what
+  // happens when it fails, and its metrics. The work of at_start ends before the service listens: its error prevents
+  // the start, and so does exceeding common.start_timeout. Repeated and continuous work begins after it. After the last
+  // request all work is asked to end and waited for; only then are the modules stopped that were added before run().
+  // GET /admin/background shows the work. Call it before run().
   void at_start(std::string name, BackgroundWork::Work work);
   void every(Duration period, std::string name, BackgroundWork::Work work, EveryOptions options = {});
   void daily(std::string_view time_of_day, std::string name, BackgroundWork::Work work, DailyOptions options = {});
   void background(std::string name, BackgroundWork::Work work, BackgroundOptions options = {});
-  // A further page of the admin listener: the objects that it shows outlive run(). Call it before run(); a path that
+  // Adds a page to the admin listener; the objects that it shows must outlive run(). Call it before run(); a path that
   // already exists is a bug.
   void admin_page(telemetry::AdminPage page);
   // Serves `router` at network.http's address from run() on.
   void serve(const http::Router& router);
 
   // Serves messages at network.messages' address from run() on, on every worker (net/messages/server.h): the handlers,
-  // and on_open and on_closed of the options, are called on all of them, and outlive run(). network.messages overrides
-  // the other options. It starts before http, and stops after it. Requests in progress are finished within
-  // network.messages.drain_timeout_sec. Its metrics have name="messages". Once; before run().
+  // and on_open and on_closed of the options, are called on all workers and must outlive run(). network.messages
+  // overrides the other options. The message server starts before http and stops after it. Requests in progress are
+  // finished within network.messages.drain_timeout_sec. Its metrics have name="messages". Once; before run().
   void messages(const messages::Handlers& handlers);
   void messages(const messages::Handlers& handlers, messages::ServerOptions options);
   // Sessions over the same connections, with or without messages() (net/sessions/server.h): the handlers and
-  // `authenticate` are called on all workers, and outlive run(). network.messages.sessions overrides the other options.
-  // The registry has the sessions of all workers, lives as long as the App, and is a page, /admin/sessions. Once;
-  // before run().
+  // `authenticate` are called on all workers and must outlive run(). network.messages.sessions overrides the other
+  // options. The registry has the sessions of all workers, lives as long as the App, and is shown at /admin/sessions.
+  // Once; before run().
   sessions::Registry& sessions(const sessions::Handlers& handlers);
   sessions::Registry& sessions(const sessions::Handlers& handlers, sessions::ServerOptions options);
-  // Where messages are served: with the port that the system chose for port 0, once the service runs.
+  // The address at which messages are served; once the service runs, port 0 is replaced by the port that the system
+  // chose.
   Address messages_address() const;
 
-  // Starts the parts that were asked for, logs the addresses, waits for a signal, drains and stops everything. The exit
+  // Starts the parts that were added, logs the addresses, waits for a signal, drains and stops everything. The exit
   // code: 0 when every accepted request got its response and everything has stopped.
   int run();
 
@@ -238,7 +239,7 @@ class App {
   const SettingsIn settings_in_;
   const void* const type_;
   const internal::Platform& platform_;
-  // Declared first, so that signals are blocked before there is another thread.
+  // Declared first, so that signals are blocked before any other thread exists.
   std::unique_ptr<internal::Supervision> supervision_;
   metrics::Registry registry_;
   Health health_{&registry_};
@@ -247,7 +248,8 @@ class App {
   bool is_wired_ = false;  // run() has begun.
 };
 
-// The main() of a service whose class is constructed with an App: loads the configuration as S, makes both, and runs.
+// The main() of a service whose class is constructed with an App: loads the configuration as S, makes the App and the
+// service, and calls App::run().
 template <class Service, class S = Settings>
 int run(Program program, int argc, char** argv) {
   config::Reloadable<S> config = load_or_exit<S>(program, argc, argv);

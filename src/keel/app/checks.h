@@ -1,14 +1,14 @@
 // keel/app/checks.h — the health checks that every App has.
 //
-//   worker N         liveness: the worker's loop runs what it is given. One that does not for `timeout` is stuck, and a
-//                    restart helps.
+//   worker N         liveness: the worker's loop runs the jobs posted to it. A loop that runs none for `timeout` is
+//                    stuck, and a restart helps.
 //   database         readiness: a read on worker 0 succeeds. Needs worker 0.
-//   database writes  degrades: while the disk does not accept writes, they get 503 and reads continue, so
-//                    readiness stays. Asks the disk only after a commit has failed, and then until one succeeds.
+//   database writes  degrades: while the disk does not accept writes, they get 503 and reads continue, so the process
+//                    stays ready. The disk is tried only after a commit failed, and from then until a commit succeeds.
 //   disk space       degrades: a folder's file system has less than `free_min` left.
-//   log              degrades: lines were lost since the last time it was looked at.
+//   log              degrades: lines were lost since the previous run of this check.
 //
-// Lifetime: the arguments of a call outlive the checks that it returns.
+// Lifetime: the arguments of a call must outlive the checks that it returns.
 // Threads:  those of Health.
 
 #pragma once
@@ -24,16 +24,17 @@
 
 namespace keel::app {
 
-// Adds a check that fails when a worker's loop has not responded for `timeout`; it lasts as long as the result lives.
+// Adds a check for each worker, which fails when the worker's loop has not responded for `timeout`; the checks last as
+// long as the result lives.
 std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, Duration timeout);
-// These need check_workers() first: the checks of the database, of free disk space and of the log.
+// The checks of the database, of free disk space and of the log. Call check_workers() before any of them.
 std::vector<Health::Check> check_database(Health& health, db::Database& database, io::Loop& worker, Duration timeout);
 Health::Check check_disk_space(Health& health, std::vector<std::string> folders, config::ByteSize free_min,
                                Duration timeout);
 Health::Check check_log(Health& health, const telemetry::LogWriter& logs);
 
-// Fails with ResourceExhausted, naming the folder and the numbers, when less than `free_min` is available there to a
-// user without privileges.
+// Fails with ResourceExhausted, naming the folder and the numbers, when less than `free_min` is available in the folder
+// to an unprivileged user.
 Result<> disk_space(const std::string& folder, config::ByteSize free_min);
 
 }  // namespace keel::app

@@ -13,29 +13,29 @@
 //
 // Objects are ordinary: they take references in their constructor and do not depend on the container. The dependencies
 // ("needs") of an object are the parameters of its only constructor that takes only references to classes. If there are
-// several, `using Needs = void(Clock&, const Settings&);` in the class selects one. A factory is a callable with such
-// parameters that returns a T, a std::unique_ptr<T>, or a Result of either.
+// several, declare `using Needs = void(Clock&, const Settings&);` in the class to select one. A factory is a callable
+// with such parameters that returns a T, a std::unique_ptr<T>, or a Result of either.
 //
-// `Settings&` is provided by a value of type Settings; `const Settings&` also by one of type const Settings. Two
-// services of one class each need their own type (a derived class). To provide several implementations of one
-// interface, make a service of them: container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return
+// A value of type Settings provides `Settings&` and `const Settings&`; a value of type const Settings provides only
+// `const Settings&`. For two services of the same class, derive a class for each. To provide several implementations of
+// one interface, make a service of them: container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return
 // std::vector<Check*>{&a, &b}; }).
 //
 // Your own executor or logger is bound like any implementation: singleton<Executor, MyExecutor>(), or
-// value<Executor>(mine); a log writer whose sink calls your class is a factory that needs it. A service that takes an
-// Executor& gets exactly that object, without a wrapper: a call costs one virtual call. An event bus is a service
-// that needs the registry of its metrics, value(app.metrics()).singleton<events::Bus>(); its handlers are members of
-// services, and use the references of these services.
+// value<Executor>(mine); to make a log writer whose sink calls your class, add a factory that needs your class. A
+// service that takes an Executor& gets exactly that object, without a wrapper: a call costs one virtual call. An event
+// bus is a service that needs the registry of its metrics, value(app.metrics()).singleton<events::Bus>(); its handlers
+// are member functions of services, and use the references that these services hold.
 //
-// Result:    build() gives the Services, or one Error, Code::FailedPrecondition, with a line for each mistake, and no
-//            object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". When a service
-//            cannot be constructed, build() returns its error, preceded by the chain of needs, and destroys the objects
-//            constructed before.
+// Result:    build() returns the Services, or an Error (Code::FailedPrecondition) with a line for each mistake, in
+//            which case no object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". When a
+//            service cannot be constructed, build() returns the error of that service, preceded by the chain of needs,
+//            and destroys the objects that it has already constructed.
 // Errors:    a class that cannot be made from references to services does not compile.
 // Ownership: Services own the objects that were made and destroy them in reverse order; transient services belong to
 //            the one that they were made for. Values outlive the Services.
-// Threads:   Container and build(): one. Services: any, also concurrently. Lazy services are made under one lock, on
-//            the thread that asks first. A scope: one at a time.
+// Threads:   Container and build(): one thread. Services: any thread, also concurrently. A lazy service is made on the
+//            thread that first requests it, under a lock that all lazy services share. A scope: one thread at a time.
 // Cost:      get() is four loads and two compares, whatever the number of services; no lock, no allocation. A scope
 //            takes memory only from the arena that it was given.
 
@@ -72,13 +72,13 @@ class Container {
   Container(Container&&) = default;
   Container& operator=(Container&&) = default;
 
-  // Provides `object` as T: value<Executor>(pool) provides it by its interface. It outlives the Services.
+  // Provides `object` as T: value<Executor>(pool) provides `pool` by its interface. `object` must outlive the Services.
   template <class T>
   Container& value(T& object, Where where = Where::current()) {
     return add_value(internal::type_id<T>(), address_of(object), where);
   }
 
-  // One object for all, made by build(): a T, provided as I.
+  // One object that all services share, made by build(): a T, provided as I.
   template <class I, class T = I>
   Container& singleton(Where where = Where::current()) {
     return add(internal::describe<I, T>(), internal::Lifetime::Singleton, where);
@@ -87,8 +87,8 @@ class Container {
   Container& singleton(F factory, Where where = Where::current()) {
     return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Singleton, where);
   }
-  // One object for all, made when it is first requested: by Services::resolve(), by a Lazy<I>, or because another
-  // service needs it.
+  // One object that all services share, made when it is first requested: by Services::resolve(), by a Lazy<I>, or
+  // because another service needs it.
   template <class I, class T = I>
   Container& lazy(Where where = Where::current());
   template <class I, class F>
@@ -102,7 +102,8 @@ class Container {
   Container& transient(F factory, Where where = Where::current()) {
     return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Transient, where);
   }
-  // One object for each scope that requests it. Singletons, and services that live as long, must not need it.
+  // One object for each scope that requests it. Singletons, and services that live as long as singletons, must not need
+  // it.
   template <class I, class T = I>
   Container& scoped(Where where = Where::current()) {
     return add(internal::describe<I, T>(), internal::Lifetime::Scoped, where);
@@ -111,14 +112,14 @@ class Container {
   Container& scoped(F factory, Where where = Where::current()) {
     return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Scoped, where);
   }
-  // Scope::give() sets the T of each scope: for example its request.
+  // Announces that Scope::give() provides the T of each scope, such as its request.
   template <class T>
   Container& given(Where where = Where::current()) {
     return add_given(internal::type_id<T>(), where);
   }
 
-  // For tests: replaces the earlier provider of I, and keeps its lifetime. build() reports a mistake if nothing had
-  // provided I.
+  // For tests: replaces the earlier provider of I and keeps the lifetime that it was registered with. build() reports a
+  // mistake if I had no provider.
   template <class I, class T>
   Container& replace(Where where = Where::current()) {
     return add_replacement(internal::describe<I, T>(), where);
@@ -146,14 +147,14 @@ class Container {
   std::vector<internal::Binding> replacements_;
 };
 
-// The container provides a Lazy<T> with each lazy service T: a service that needs a Lazy<Reports>& can have the Reports
+// For each lazy service T the container also provides a Lazy<T>: with a Lazy<Reports>&, a service can have the Reports
 // made later.
 template <class T>
 class Lazy {
  public:
   explicit Lazy(internal::Core& core) noexcept : core_(core) {}
-  // Returns the T, which is made now if it does not exist. Errors: those of its construction, with the chain of
-  // dependencies; another call tries again.
+  // Returns the T, and makes it first if it does not exist. Errors: those of its construction, with the chain of
+  // dependencies; the next call tries again.
   Result<T*> get() const {
     return internal::resolve(core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
   }
@@ -188,15 +189,16 @@ class Services {
   Result<T*> resolve() const {
     return internal::resolve(*core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
   }
-  // A scope whose services live in `memory`. The Services and the memory outlive it.
+  // A scope whose services live in `memory`. The Services and `memory` must outlive the scope.
   Scope scope(Arena& memory) const;
 
   // Adds a module, named like the service, for each singleton that has `Result<> start()` or `void start()`, or `void
-  // stop()`; each module needs the modules of the services that its own service needs. The Services outlive the modules
-  // that the lifecycle runs.
+  // stop()`; each module needs the modules of the services that its own service needs. The Services must outlive the
+  // modules.
   void add_to(Lifecycle& lifecycle) const;
 
-  // Appends the needs of each service, its lifetime and how long it took to make: as a tree for people, and as
+  // Appends, for each service, its needs, its lifetime and the time that its construction took: as a tree for people,
+  // and as
   // {"took_ns":…,"services":[{"name":…,"implementation":…,"lifetime":…,"where":…,"needs":[…],"order":…,"took_ns":…},…]};
   // order and took_ns are those of the first instance, and null until there is one.
   void write_text(Buffer& out) const;
@@ -223,14 +225,14 @@ class Services::Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  // `object` is this scope's T, which was announced by Container::given<T>(). Call it once for each T; the object
-  // outlives the scope. Throws a Bug (base/bug.h) for a T that was not announced, and at the second call.
+  // `object` is this scope's T, which was announced by Container::given<T>(). Call it once for each T; the object must
+  // outlive the scope. Throws a Bug (base/bug.h) for a T that was not announced, and at a second call for the same T.
   template <class T>
   void give(T& object, std::source_location place = std::source_location::current()) {
     internal::give(state_, internal::type_id<T>(), const_cast<std::remove_const_t<T>*>(std::addressof(object)), place);
   }
-  // The scope's T, a transient one of its own, or the result of Services::resolve(). Errors: those of
-  // Services::resolve(); FailedPrecondition when it needs something that the scope was not given.
+  // The T of this scope, a new T if it is transient, or the result of Services::resolve(). Errors: those of
+  // Services::resolve(); FailedPrecondition when T needs an object that the scope was not given.
   template <class T>
   Result<T*> resolve() {
     return internal::resolve(state_.core, internal::type_id<T>(), &state_).map([](void* at) {

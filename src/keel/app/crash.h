@@ -8,26 +8,28 @@
 // stack, first stops all other threads except the log's writer, and waits at most 200 ms for that: no thread may
 // respond to a request from damaged memory, or change the state that the report describes. Then it writes to standard
 // error and to `file`
-//   1. the signal, the address and what is known about it, thread, build id, time, and the last words (base/check.h:
-//      the sentence of a failed KEEL_CHECK, the exception that nobody caught), and the request it was handling;
-//   2. its stack as addresses in modules, which needs nothing of the process but that stack;
+//   1. the signal, the address and what is known about it, thread, build id, time, the last words (base/check.h: the
+//      sentence of a failed KEEL_CHECK, or the uncaught exception), and the request that the thread was handling;
+//   2. its stack as addresses in modules; this step reads nothing of the process but that stack;
 //   3. the last requests of each worker (observe/flight_recorder.h);
-//   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
+//   4. the stack with names, which a copy of the process writes within some seconds: a damaged heap can stop only the
+//      copy.
 // Between steps 2 and 3 the log's writer writes the waiting lines and a line "crashed" with the key facts (signal,
 // place, build, thread, worker, request, trace, reason), for at most a second.
-// Then the signal has its default effect, so the exit status is the same as without this handler. A core dump lacks the
-// memory of the process, unless CrashOptions::core_memory says otherwise. After a crash in one of these steps, the
-// report continues with the next step. Threads that crash during the report wait. Text from an exception or a request
-// is escaped (base/printable.h).
+// Then the signal has its default effect, so the exit status is the same as without this handler. A core dump does not
+// contain the memory of the process unless CrashOptions::core_memory is set. After a crash in one of these steps, the
+// report continues with the next step. Other threads that crash during the report wait. Text from an exception or a
+// request is escaped (base/printable.h).
 //
-// A signal that already has a handler is not handled: AddressSanitizer and ThreadSanitizer report faults themselves,
-// and with them only SIGABRT is handled here.
+// A signal that already has another handler is left to it: AddressSanitizer and ThreadSanitizer report faults
+// themselves, and with them only SIGABRT is handled here.
 //
-// Errors:   install(): the file does not open.
+// Errors:   install() fails when the file cannot be opened.
 // Threads:  made and destroyed on the main thread; handles every thread that Host::system() starts. Only one handler
 //           exists at a time.
-// Lifetime: the log writer outlives this, or set_logs(nullptr) is called before it ends.
-// Cost:     none until then.
+// Lifetime: the log writer must outlive the CrashHandler, or set_logs(nullptr) must be called before the log writer is
+//           destroyed.
+// Cost:     none before a crash.
 
 #pragma once
 
@@ -51,8 +53,8 @@ struct CrashOptions {
   // only standard error.
   std::string file = {};
   // Whether a core dump contains the memory of the process, with the data of clients and of the application.
-  // When it is false, a core dump has the registers of each thread; the stacks are in the report. Set with
-  // /proc/self/coredump_filter, which child processes inherit; nothing changes if that file does not exist.
+  // When it is false, a core dump has the registers of each thread; the stacks are in the report. It takes effect
+  // through /proc/self/coredump_filter, which child processes inherit; if that file does not exist, it has no effect.
   bool core_memory = false;
 };
 
@@ -64,7 +66,7 @@ class CrashHandler {
   CrashHandler(const CrashHandler&) = delete;
   CrashHandler& operator=(const CrashHandler&) = delete;
 
-  // The log that is flushed in a crash; null: none.
+  // Sets the log that is flushed in a crash; null: none.
   void set_logs(telemetry::LogWriter* logs) noexcept;
 
   // The GNU build id of this program, in hex; empty when it was linked without.

@@ -7,13 +7,14 @@
 //   const bool ready = health.ready(body);     // 200 or 503
 //
 // Liveness fails only when a restart would help; a dependency that is down belongs to readiness. Start-up checks run
-// until they have passed once. Readiness requires that all of them have passed, that start_complete() was called, and
-// that no drain has begun: drain() makes it fail before the listeners close, so that a load balancer first stops
-// sending requests. A check that `degrades` never fails a probe: its failure is shown, and the status is "degraded".
+// until they have passed once. Readiness requires that all start-up checks have passed, that start_complete() was
+// called, and that no drain has begun: drain() makes readiness fail before the listeners close, so that a load balancer
+// stops sending requests in time. A check that `degrades` never fails a probe: its failure is shown, and the status is
+// "degraded".
 //
 // Checks run by themselves, at an interval; pages show the last results and their age, and never wait. A check that
-// takes longer than its timeout has failed from that moment on. It does not delay other checks, and is run again when
-// it has returned. A check whose dependency has failed is not run: "not checked: database failed".
+// takes longer than its timeout counts as failed from that moment on; it does not delay other checks, and is run again
+// only after it has returned. A check whose dependency has failed is not run: "not checked: database failed".
 //
 //   {"status":"failing","checks":[{"name":"start","status":"ok"},
 //    {"name":"database","status":"failing","since":"2026-01-31T12:00:00Z","duration_sec":0.0004,"age_sec":2.5,
@@ -23,13 +24,13 @@
 // health_check_up{check} (1 or 0) and health_check_duration_seconds{check}. When a check begins to fail, a line is
 // logged at level warn, and when it passes again, at level info.
 //
-// Ownership: a Check ends its registration when destroyed and must not outlive the Health; a loop has to run until the
-//            checks that run on it are gone.
-// Threads:   any, but a Check that runs on a loop is not destroyed on that loop's thread. Functions run on threads of
-//            the Health (two, and one more for each that hangs), each check one at a time; tasks on their loop.
-//            Destroying a Check waits for a run that is under way, after which it never runs again. A check does not
-//            add or destroy checks.
-// Cost:      a page takes a lock; each check costs what its function does.
+// Ownership: destroying a Check removes it from the Health, which it must not outlive; a loop must run until the checks
+//            that run on it are destroyed.
+// Threads:   any, but a Check that runs on a loop must not be destroyed on that loop's thread. Functions run on threads
+//            of the Health (two, and one more for each function that hangs), and tasks run on their loop; runs of one
+//            check do not overlap. Destroying a Check waits for a run that is under way, after which it never runs
+//            again. A check must not add or destroy checks.
+// Cost:      a lock for a page; each check costs as much as its function.
 
 #pragma once
 
@@ -57,7 +58,7 @@ class Runtime;
 
 namespace keel::app {
 
-// The meaning of a failing check: the process needs a restart, should get no requests, or has not started yet.
+// What a failing check means: the process needs a restart, should get no requests, or has not started yet.
 enum class HealthKind : std::uint8_t { Liveness, Readiness, Startup };
 
 // How often checks run, and how long one may take.
@@ -67,7 +68,7 @@ struct HealthOptions {
   std::string name;
   HealthKind kind = HealthKind::Readiness;
   bool degrades = false;                // A failure is shown, but does not fail the probe of its kind.
-  std::vector<std::string> needs = {};  // Checks that were added before and must pass for this one to be run.
+  std::vector<std::string> needs = {};  // Earlier checks that must pass for this one to be run.
   Duration timeout = 5_s;               // A check without a result after this time has failed.
 };
 
@@ -76,7 +77,7 @@ class Health {
   using Kind = HealthKind;
   class [[nodiscard]] Check;
 
-  // Null: there are no metrics. `registry` must outlive this.
+  // Null: there are no metrics. `registry` must outlive the Health.
   explicit Health(metrics::Registry* registry = nullptr);
   ~Health();  // Aborts if a Check still exists.
   Health(const Health&) = delete;
@@ -87,17 +88,17 @@ class Health {
   // `test` makes a task that runs on `loop`; at its timeout it is cancelled.
   Check add(HealthOptions options, io::Loop& loop, Function<Task<>()> test);
 
-  // Runs every check now and then each `interval`. Call it once.
+  // Runs every check now, and then once every `interval`. Call it once.
   void start(Duration interval);
   // Runs the checks in a simulation, which has no threads: tasks and functions run on the first loop of `simulated`, in
-  // virtual time. wait_checked(), and the destructor of a Check whose task runs, run the loops. The runtime outlives
-  // the checks that are tasks, and its loops outlive this.
+  // virtual time. wait_checked() and the destructor of a Check whose task is running run the loops. The runtime must
+  // outlive the checks that are tasks, and its loops must outlive the Health.
   void start(io::Runtime& simulated, Duration interval);
-  // Waits until each check has a result; false when `limit` was over first.
+  // Waits until each check has a result; false when `limit` elapses first.
   bool wait_checked(Duration limit);
 
-  // Runs the check of this name, and those that need it, as soon as possible, instead of after the interval, because
-  // something relevant to it has happened. No effect if there is none.
+  // Runs the check `name`, and those that need it, as soon as possible instead of after the interval. Call it after an
+  // event that may change the result. It has no effect if there is no such check.
   void check_soon(std::string_view name);
 
   void start_complete();
@@ -137,14 +138,14 @@ class Health {
   log::Logger log_;
   std::mutex mutex_;
   std::condition_variable wake_;      // Wakes the threads: a check may be due.
-  std::condition_variable finished_;  // A check has a result, or a change was reported.
+  std::condition_variable finished_;  // A check has a result, or a change has been logged.
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  // The changes to be logged: the name of a check, and why it fails; "": it passes again.
+  // The changes to be logged: the name of a check, and the reason why it fails, or "" when it passes again.
   std::vector<std::pair<std::string, std::string>> changes_;
   Duration interval_;
   std::uint64_t last_id_ = 0;
-  std::unique_ptr<Rounds> rounds_;  // Replaces the threads in a simulation.
+  std::unique_ptr<Rounds> rounds_;  // Takes the place of the threads in a simulation.
   int idle_ = 0;
   bool running_ = false;
   bool stopping_ = false;
