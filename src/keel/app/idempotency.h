@@ -1,6 +1,6 @@
-// keel/app/idempotency.h — a request that a client sends again has its effect once: Idempotency-Key
-// (draft-ietf-httpapi-idempotency-key-header-07), exact, because the response is stored in the same transaction as the
-// handler's writes.
+// keel/app/idempotency.h — a request that a client repeats takes effect only once: Idempotency-Key
+// (draft-ietf-httpapi-idempotency-key-header-07). The guarantee is exact, because the response is stored in the same
+// transaction as the handler's writes.
 //
 //   class Payments {
 //    public:
@@ -19,42 +19,45 @@
 //     app::Idempotency once_;
 //   };
 //
-// What run() gives for a request with
+// The response that run() gives to a request with
 //   a new key                            the response of `body`, once it and all that `body` wrote are committed
 //   a key that has a response            the stored response, with Idempotent-Replayed: true
 //   a key of another request             422: method, path, query and body have to be the same
 //   a key whose request still runs       409 with Retry-After, in this process; one that runs in another process is
 //                                        waited for, and its response given
 //   no key, or one that is invalid       400 (no key: see IdempotencyOptions::required)
-// When a process ends, even between the commit and the response, either nothing or everything was stored: the
-// repetition does the work, or gets the stored response.
+// When a process ends, even between the commit and the response, either nothing or everything is stored: a repetition
+// then does the work or gets the stored response.
 //
 // `body` is Task<http::Response>(db::Transaction&), or the same with the response of an operation of a contract. It
-// writes through the transaction, and not through the session. Responses below 500 that it returns are stored, and its
-// writes committed. An error that it ends with, and a response of 500 and above, undo its writes and are not stored: a
-// repetition runs it again. So does a database that aborts the transaction because of another one (db/session.h,
-// transact()), so `body` should only run statements. What it does to other servers is outside of the transaction: give
-// them a key of their own, and remember that SQLite has one writer, which `body` holds.
+// writes through the transaction, and not through the session. A response with a status below 500 is stored, and the
+// writes of `body` are committed. After an error or a status of 500 and above, the writes are rolled back and nothing
+// is stored: a repetition runs `body` again. `body` also runs again when the database aborts the transaction because of
+// a conflict with another one (db/session.h, transact()), so it should only run statements. Calls of other servers are
+// not part of the transaction: send them their own idempotency key, and remember that `body` holds SQLite's only writer
+// while it waits for them.
 //
-// `client` says whose keys these are, such as the number of the authenticated customer: keys of different clients are
-// different, and no client gets a response that was another's. Empty: there is one client.
+// `client` identifies the owner of the key, such as the number of the authenticated customer: equal keys of different
+// clients are different keys, and no client gets the response of another. Empty: all requests share one set of keys.
 //
-// The key is a string of structured fields (RFC 8941), in quotes, or bare as most clients send it: 1 to 255 visible
-// characters; without quotes no comma, semicolon, quote or backslash.
+// The key is a string of structured fields (RFC 8941), in quotes, or without quotes, as most clients send it: 1 to 255
+// visible characters, and without quotes none of them a comma, semicolon, quote or backslash.
 //
-// The table is the application's own, and part of its migrations (docs/idempotency.md has the two texts):
+// The table belongs to the application and is created by its migrations (docs/idempotency.md has the statement for each
+// database):
 //   create table idempotency_keys (client, idempotency_key, fingerprint, status, content_type, fields, content,
 //     created_at, primary key (client, idempotency_key))
-// The start fails without it. Responses are deleted an hour, at most, after `retention`.
+// The start fails without the table. Responses are deleted at most an hour after `retention`.
 //
-// On a route that streams its request the body is not a part of the comparison.
+// On a route that streams its request, the body is not compared.
 //
-// Errors:   those of `body`, and of the database; a streamed response and an upgrade are a Bug (base/bug.h).
-// Lifetime: made before App::run(), and outlives it; `body` and `client` until the task completes.
-// Threads:  one object for all workers.
-// Cancel:   before the commit: nothing has happened.
-// Cost:     a read, two writes of one row, two passes of siphash() over the body, and a mutex of all workers around a
-//           look-up among the requests in progress; a stored response costs no write.
+// Errors:   those of `body` and of the database; returning a streamed response or an upgrade is a Bug (base/bug.h).
+// Lifetime: make the object before App::run(), which it must outlive; `body` and `client` must live until the task
+//           completes.
+// Threads:  all workers share one object.
+// Cancel:   a task that is cancelled before the commit leaves no effect.
+// Cost:     a read, two writes of one row, two passes of siphash() over the body, and a look-up among the requests in
+//           progress, under a mutex that all workers share; a stored response costs no write.
 
 #pragma once
 
@@ -82,14 +85,14 @@ class App;
 
 // How long responses are stored, and which requests need a key.
 struct IdempotencyOptions {
-  Duration retention = 24_h;  // How long a response is stored, at least. A later repetition is a new request.
-  // Whether a request without a key gets 400. False: `body` then runs in a transaction, and nothing is stored.
+  Duration retention = 24_h;  // The minimum time for which a response is stored. A later repetition is a new request.
+  // Whether a request without a key gets 400. If false, its `body` runs in a transaction, and no response is stored.
   bool required = true;
 };
 
 class Idempotency {
  public:
-  // Uses the App's database, and adds to the App the check of the table and the deletion of old rows.
+  // Uses the App's database, and adds work to the App that checks the table and deletes old rows.
   explicit Idempotency(App& app, IdempotencyOptions options = {});
   Idempotency(const Idempotency&) = delete;
   Idempotency& operator=(const Idempotency&) = delete;
@@ -124,7 +127,7 @@ class Idempotency {
   Task<std::optional<http::Response>> stored(const Claim& claim);
   Task<> check_table();
   Task<> forget();
-  // Use this for the responses of a contract, which only their own class can make.
+  // Use this overload for the responses of a contract, which only their own class can make.
   template <class T>
   Task<T> run_as(http::Request& request, std::string_view client, FunctionRef<Task<T>(db::Transaction&)> body) {
     auto plain = [&body](db::Transaction& transaction) -> Task<http::Response> {

@@ -15,15 +15,15 @@
 // In a simulation, which has no threads, modules start and stop one after the other inside the calls that need them
 // (ModuleThreads::None), and no timeout ends them.
 //
-// Errors:    InvalidArgument, before any module starts, for a need without a module and for a circular chain of needs,
-//            which the message shows; a module's own error, DeadlineExceeded (start_timeout) or Cancelled
-//            (is_interrupted), with the module, its time and the modules that waited for it. An exception out of
-//            `start` is Internal.
-// Ownership: start and stop are called at most once per start, and destroyed with the Lifecycle; objects that they
-//            refer to must outlive the Lifecycle.
+// Errors:    InvalidArgument, before any module starts, for a need that no module has as its name and for a circular
+//            chain of needs, which the message shows; a module's own error, DeadlineExceeded (start_timeout) or
+//            Cancelled (is_interrupted), with the module, its time and the modules that waited for it. An exception out
+//            of `start` is Internal.
+// Ownership: `start` and `stop` of a module are called at most once each time the module starts, and are destroyed with
+//            the Lifecycle; objects that they refer to must outlive the Lifecycle.
 // Threads:   add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.
-// Lifetime:  the destructor stops running modules and waits for them without a time limit. When stop() has reported a
-//            module that is stuck, end the process without destructors.
+// Lifetime:  the destructor stops running modules and waits for them without a time limit. If stop() reported a module
+//            that is stuck, end the process without running destructors.
 // Cost:      a lock for ensure() of a running module; at the start, a thread for each module that starts at the same
 //            time as another.
 
@@ -51,7 +51,7 @@ struct Module {
   std::string name;                     // Unique.
   std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
   Function<Result<>()> start = {};      // Empty: there is nothing to do at the start.
-  Function<void()> stop = {};           // Is called when start has succeeded. Empty: nothing to do.
+  Function<void()> stop = {};           // Called only if `start` succeeded. Empty: nothing to do.
   Duration start_timeout = 30_s;        // Time limit of `start`, not counting the wait for its needs.
   bool lazy = false;                    // start() does not start it; the first module that needs it, or ensure(), does.
 };
@@ -60,17 +60,17 @@ struct Module {
 struct Phase {
   enum class State : std::uint8_t { Waiting, Starting, Running, Failed, Stopped };
   std::string name;
-  Instant began = {};           // The time at which `start` began; while it waits, that of the request.
-  Duration took = {};           // Duration of `start`; while it starts, until now.
-  Duration waited = {};         // The time of waiting for its needs, from its request.
-  std::string waited_for = {};  // The need that started last; empty when all needs were already running.
+  Instant began = {};           // When `start` began; while the module waits for its needs, when it was requested.
+  Duration took = {};           // Duration of `start`, so far while it runs.
+  Duration waited = {};         // How long the module waited for its needs after it was requested.
+  std::string waited_for = {};  // The last of its needs to start; empty when all were already running.
   std::string thread = {};      // "start-2"; of a step: "main".
   State state = State::Running;
 };
 // The name of a state, as the report of the start shows it.
 std::string_view to_string(Phase::State state) noexcept;
 
-// A table for people: a line for each phase in the order of their beginning, times in milliseconds since `origin`, and
+// A table for people: a line for each phase, ordered by its beginning, with times in milliseconds since `origin`, and
 // the total until `end`.
 std::string phase_table(std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
 // The phases of a start as one JSON object:
@@ -82,12 +82,12 @@ void write_phases(Buffer& out, const Program& program, const std::vector<Phase>&
 struct StopReport {
   struct Part {
     std::string name;
-    Duration took;             // The time that it took; for a module that did not stop, the time until the deadline.
+    Duration took;             // How long stopping took; for a module that did not stop, the time until the deadline.
     bool is_stuck = false;     // The module was still stopping, or still starting, at the deadline.
     std::string problem = {};  // The text of an exception out of `stop`.
   };
   std::vector<Part> parts;        // The modules, in the order in which they were stopped.
-  std::vector<std::string> left;  // Modules that were not stopped, because a stuck one comes before them.
+  std::vector<std::string> left;  // Modules that were not stopped, because an earlier one is stuck.
   Duration took;
 
   bool is_complete() const noexcept;
@@ -107,27 +107,26 @@ class Lifecycle {
   Lifecycle(const Lifecycle&) = delete;
   Lifecycle& operator=(const Lifecycle&) = delete;
 
-  // A name that is used already is a bug.
+  // A name that is already in use is a bug.
   void add(Module module);
   // Records a completed step that is not a module, for phases().
   void record(std::string_view name, Instant began, Duration took);
 
-  // Starts every module that is not lazy, with what these need, and waits for them. During that, `is_interrupted` is
-  // called every few milliseconds on this thread. On an error the started modules are stopped in reverse order,
-  // including those that begin() and ensure() had started before.
+  // Starts every module that is not lazy, with what these need, and waits for them. While it waits, it calls
+  // `is_interrupted` every few milliseconds on this thread. On an error the started modules are stopped in reverse
+  // order, including those that begin() and ensure() had started before.
   Result<> start(FunctionRef<bool()> is_interrupted);
   Result<> start();
   // Starts one module and its needs, without waiting; for errors see ensure().
   Result<> begin(std::string_view name);
-  // Starts one module and its needs, and waits for them. After an error all other modules keep running; calling it
-  // again for a failed module starts it again. FailedPrecondition once stop() has begun, for a module that does not
-  // run.
+  // Starts one module and its needs, and waits for them. After an error all other modules keep running; another call
+  // for the failed module starts it again. FailedPrecondition for a module that does not run, once stop() has begun.
   Result<> ensure(std::string_view name, FunctionRef<bool()> is_interrupted);
   Result<> ensure(std::string_view name);
 
   // Stops the running modules, one after the other in reverse order of starting, on a separate thread; it waits for
-  // modules that are still starting. Returns when all have stopped, or at the deadline with those that have not.
-  // `while_waiting` is called every few milliseconds, on this thread. Idempotent.
+  // modules that are still starting. Returns when all have stopped, or at the deadline with a report of those that have
+  // not. Calls `while_waiting` every few milliseconds, on this thread. Idempotent.
   StopReport stop(Duration deadline, FunctionRef<void()> while_waiting);
   StopReport stop(Duration deadline);
 
@@ -135,7 +134,7 @@ class Lifecycle {
   bool runs(std::string_view name) const;
   // The modules that were requested so far and every recorded step, in the order in which they began.
   std::vector<Phase> phases() const;
-  // The modules that were added and are not lazy, or have been requested.
+  // The modules that are not lazy, and the lazy ones that were requested.
   std::vector<std::string> wanted() const;
 
  private:

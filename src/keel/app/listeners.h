@@ -4,7 +4,7 @@
 //   options.inherited = activated.find("http");
 //   …server.start(runtime)…                                            // duplicates them
 //
-// Each is for the server of its name, "http", "https", "admin", "probes" or "messages".
+// Each socket has the name of the server that it is for: "http", "https", "admin", "probes" or "messages".
 //
 // Ownership: owns its descriptors and closes them when it is destroyed; duplicate one that you need for longer.
 // Source:    sd_listen_fds(3).
@@ -25,7 +25,7 @@ class Listeners {
   struct Entry {
     std::string name;
     int fd = -1;
-    bool kept = false;  // The service manager has it open too, and listens when no other process does.
+    bool kept = false;  // The service manager keeps it open too, so it listens even when no process serves it.
   };
 
   Listeners() = default;
@@ -34,19 +34,21 @@ class Listeners {
   ~Listeners() { clear(); }
 
   // The sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables are
-  // removed from the environment, so that a child does not take the sockets for its own; the descriptors become
-  // close-on-exec. Returns none when LISTEN_PID is another process. Names are "http", "https", "admin", "probes" and
-  // "messages"; when none is among them (systemd's default name is the unit's) all are "http". InvalidArgument names
-  // the invalid variable or descriptor. Threads: only the caller's.
+  // removed from the environment, so that a child process does not mistake the sockets for its own; the descriptors
+  // become close-on-exec. Returns no sockets when LISTEN_PID is another process. The known names are "http", "https",
+  // "admin", "probes" and "messages"; when no socket has one of them (systemd's default is the name of the unit), all
+  // sockets are "http". InvalidArgument names the invalid variable or descriptor. Call it while the process has only
+  // one thread.
   static Result<Listeners> from_environment();
 
-  // Takes `fd` over, also when it is rejected: InvalidArgument when it is not a TCP or Unix stream socket that listens.
+  // Takes ownership of `fd`, even if the call fails: InvalidArgument when it is not a TCP or Unix stream socket that
+  // listens.
   Result<> add(std::string name, int fd, bool kept);
 
   // The descriptors with the name `name`; they stay owned by this object.
   std::vector<int> find(std::string_view name) const;
-  // Takes the sockets of `name` that listen at `at` (with port 0: at any port), and those that a service manager keeps,
-  // whatever their address.
+  // The sockets with the name `name` that listen at `at` (with port 0: at any port), and those that a service manager
+  // keeps, whatever their address.
   std::vector<int> find(std::string_view name, const Address& at) const;
   // Whether the service manager keeps the sockets of `name` open.
   bool is_kept(std::string_view name) const noexcept;

@@ -7,11 +7,11 @@
 //   …
 //   KEEL_TRY_VOID(notify.stopping("draining"));
 //
-// If there is no supervisor, every call succeeds and does nothing. App does all of this; an application uses it for
-// STATUS.
+// If there is no supervisor, every call succeeds and does nothing. App sends all of these notifications; an application
+// needs this class only for its own STATUS.
 //
-// Errors:    the system's, when the supervisor's socket does not take a message within a second. A failed notification
-//            does not affect the service.
+// Errors:    the system's error when the supervisor's socket does not accept a message within a second. A failed
+//            notification does not affect the service.
 // Threads:   any.
 // Ownership: the socket; movable.
 // Cost:      one system call for each message.
@@ -32,10 +32,11 @@ namespace keel::app {
 
 class Notify {
  public:
-  // Makes one without a service manager: notifications do nothing.
+  // Makes an object without a service manager: notifications do nothing.
   Notify() = default;
   // NOTIFY_SOCKET: a path, or @name in the abstract name space; if it is not set, there is no service manager.
-  // WATCHDOG_USEC is used if WATCHDOG_PID is this process or not set. InvalidArgument when one of them is malformed.
+  // WATCHDOG_USEC is used if WATCHDOG_PID is this process or is not set. InvalidArgument when one of these variables is
+  // malformed.
   static Result<Notify> from_environment();
   Notify(Notify&& other) noexcept;
   Notify& operator=(Notify&& other) noexcept;
@@ -45,7 +46,7 @@ class Notify {
   // The longest time between two calls of beat(); 0: there is no watchdog.
   Duration watchdog() const noexcept { return watchdog_; }
 
-  // `status` is one line for people (systemctl status shows it).
+  // Sends the status, one line for people (systemctl status shows it).
   Result<> status(std::string_view status);
   // Reports that the start, or a reload, is complete.
   Result<> ready(std::string_view status);
@@ -53,10 +54,10 @@ class Notify {
   Result<> reloading();
   // Reports that the stop begins.
   Result<> stopping(std::string_view status);
-  // Reports that the main process is another one from now on.
+  // Reports that from now on `pid` is the main process.
   Result<> main_pid(pid_t pid);
-  // Extends the time limit of the present step (start or stop) to this duration from now on, if the service manager's
-  // own limit is shorter.
+  // Extends the time limit of the current step (start or stop) to `timeout` from now, if the service manager's own
+  // limit ends earlier.
   Result<> extend(Duration timeout);
   Result<> beat();
 

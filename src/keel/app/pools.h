@@ -5,10 +5,10 @@
 //   co_await resume_on(pools.get("images"));
 //
 // A pool has the properties that thread.pools gives its name: size, bounds, queue, CPUs. If the process may not use a
-// CPU, that is logged and the thread is not pinned. A pool that is not listed has thread.pool_size threads, or as many
-// as the function returns; with thread.autoscale it is elastic instead, within the limits of that section. Each is a
-// lazy module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}. When it stops, jobs that have not begun
-// within half of common.stop_timeout_sec are discarded and logged.
+// CPU, that is logged and the thread is not pinned. A pool that is not listed there has thread.pool_size threads or, if
+// that is 0, as many as the function returns; with thread.autoscale it is elastic instead, within the limits of that
+// section. Each pool is a lazy module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}. When a pool
+// stops, jobs that have not begun within half of common.stop_timeout_sec are discarded and logged.
 //
 // Threads:  add() and get() on any.
 // Lifetime: settings, lifecycle and registry must outlive this object, and the lifecycle must be stopped before it is
@@ -33,14 +33,13 @@ struct Settings;
 
 class Pools {
  public:
-  // `usual_size` is called when a pool without a size starts, on the thread that starts it.
-  // `executor`: see ThreadPoolOptions.
+  // When a pool without a size starts, the thread that starts it calls `usual_size`. `executor`: see ThreadPoolOptions.
   Pools(const Settings& settings, Lifecycle& lifecycle, metrics::Registry& registry, Function<unsigned()> usual_size,
         Executor* executor = nullptr);
 
-  // The module that makes the pool `name`; a second call only returns its name again.
+  // Adds the module that makes the pool `name`, and returns the name of the module; later calls only return it.
   std::string add(std::string_view name);
-  // A pool whose module runs.
+  // The pool `name`, whose module must be running.
   ThreadPool& get(std::string_view name) const;
 
  private:

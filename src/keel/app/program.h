@@ -23,7 +23,7 @@ struct Program {
   // "shop 1.4.2"; "shop" without a version.
   std::string title() const { return version.empty() ? name : name + ' ' + version; }
 
-  // The name of the program in the log, in errors, and for the hand-over: a successor has the same name.
+  // The name of the program in the log, in errors, and for the hand-over, where a successor must have the same name.
   std::string name;
   std::string version;  // Any text; empty: unknown.
 };

@@ -2,7 +2,7 @@
 //
 // Defaults suit a small service: loopback address, limits on everything, durable writes. Each field's help sentence,
 // range and unit is in settings.cc or settings_https.cc, and is printed by --help. An application adds its own sections
-// by deriving:
+// in a derived struct:
 //
 //   struct ShopConfig : app::Settings {
 //     StoreConfig store;
@@ -13,9 +13,9 @@
 //   };
 //   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
 //
-// If a section becomes the options of a part, it contains these options or takes their defaults. So a default is
-// written in the part, and here only if no part has it. The configuration's keys are those of fields(), which map each
-// key to a member, one line for each.
+// A section that sets the options of a part contains these options or takes its defaults from them. So each default is
+// defined in the part; this header defines only those that no part has. The configuration's keys are those of fields(),
+// which map each key to a member, one line for each.
 //
 // Threads: values.
 // Cost:    start-up only.
@@ -92,7 +92,7 @@ struct ThreadSettings {
   void fields(config::Schema& v);
   // The pool `name` in `pools`; null when it is not listed.
   const PoolSettings* find(std::string_view name) const noexcept;
-  // The size of the pool `name`, or `otherwise` when it is not listed.
+  // The size of the pool `name`, or `otherwise` when the pool is not listed.
   int size_of(std::string_view name, int otherwise) const noexcept;
   void check(config::Checks& checks) const;
 };
@@ -101,7 +101,7 @@ struct ThreadSettings {
 struct SinkSettings {
   telemetry::LogSink::To to = telemetry::LogSink().to;  // Stderr or File.
   std::string path = "keel.log";
-  std::optional<Level> level;                   // The lowest level of the recorded lines; empty: every one.
+  std::optional<Level> level;                   // The lowest level of the lines that this sink writes; empty: all.
   std::optional<telemetry::LineFormat> format;  // None: text on a terminal, JSON elsewhere.
   void fields(config::Schema& v);
 };
@@ -168,7 +168,7 @@ struct HttpSettings {
   Result<std::uint32_t> listen_mode() const;
 };
 
-// A certificate for other names.
+// A further certificate, for other host names.
 struct CertificateSettings {
   std::string certificate;
   std::string key;
@@ -215,8 +215,8 @@ struct HandoverSettings {
   void fields(config::Schema& v);
 };
 
-// The settings of an HTTP client of the application (App::client). Options that it does not set have the values that
-// the application has chosen.
+// The settings of an HTTP client of the application (App::client). Options that are not set here keep the values that
+// the application chose.
 struct ClientSettings {
   std::string base_url;
   Duration timeout;
@@ -227,7 +227,7 @@ struct ClientSettings {
   std::size_t connections_per_origin_max;
   std::size_t body_bytes_max;
   int attempts_max;
-  config::Secret proxy;  // The same as in http::ClientOptions; it may contain a password.
+  config::Secret proxy;  // As in http::ClientOptions; it may contain a password.
   std::vector<std::string> no_proxy;
   bool decompresses;
   std::string roots;    // Empty: the system's.
@@ -256,7 +256,7 @@ struct PeerSettings {
   // The members have the defaults of these options.
   PeerSettings();
   enum class Of : std::uint8_t { Server, Pool };
-  // A reload changes the limits of a server.
+  // The limits of a server can be changed by a reload.
   void fields(config::Schema& v, Of whom);
 };
 
@@ -268,7 +268,7 @@ struct SessionSettings {
   std::uint32_t ring_bytes;
   std::uint32_t window_messages;
   std::uint32_t window_bytes;
-  // With the defaults of a server's options.
+  // The members have the defaults of a server's options.
   SessionSettings();
   void fields(config::Schema& v);
 };
@@ -277,7 +277,7 @@ struct SessionSettings {
 struct MessagesSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 7000;  // 0: any free one
-  std::string socket_mode;    // The same as in HttpSettings.
+  std::string socket_mode;    // As in HttpSettings.
   bool tls = false;
   std::string client_roots;  // Empty: clients need no certificate.
   std::string client_revoked;
@@ -289,13 +289,13 @@ struct MessagesSettings {
   MessagesSettings();
   void fields(config::Schema& v);
   void check(bool has_certificate, config::Checks& checks) const;
-  // As HttpSettings has them.
+  // The same as HttpSettings::listen_address() and listen_mode(), for messages.
   Result<Address> listen_address() const;
   Result<std::uint32_t> listen_mode() const;
 };
 
-// The settings of a pool of connections for messages (App::message_pool). Options that it does not set keep the values
-// that the application has chosen.
+// The settings of a pool of connections for messages (App::message_pool). Options that are not set here keep the values
+// that the application chose.
 struct MessagePoolSettings {
   std::vector<std::string> endpoints;
   std::size_t connections;
@@ -350,7 +350,7 @@ struct MetricsSettings {
   std::string client_revoked;
   metrics::RegistryOptions registry;
   void fields(config::Schema& v);
-  // Does the same as in HttpSettings.
+  // The same as HttpSettings::listen_address(), for the admin listener.
   Result<Address> listen_address() const;
 };
 
@@ -401,10 +401,10 @@ struct Settings {
   ContainerSettings container;
 
   void fields(config::Schema& v);
-  // Rules between fields; load() calls it. A derived struct with its own rules calls it from its check().
+  // Checks rules between fields; load() calls it. A derived struct with its own rules calls it from its own check().
   void check(config::Checks& checks) const;
 
-  // Lines below this level are not recorded: logging.level, else common.log_level.
+  // The level below which lines are not recorded: logging.level or, if that is not set, common.log_level.
   Level log_level() const noexcept;
 };
 

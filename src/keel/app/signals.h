@@ -7,10 +7,10 @@
 //   …drain…
 //
 // SIGTERM and SIGINT within same_request of the first one are the same request: timeout(1), shells and terminals signal
-// a process by its group and by itself.
+// both a process and its process group.
 //
 // The constructor blocks the four signals in its thread, and so in every thread started later, and ignores SIGPIPE
-// (a write to a closed socket is an error of that write). The destructor restores everything.
+// (a write to a closed socket is an error of that write). The destructor restores the previous state.
 //
 // Threads: all calls on the thread that made it, except request_stop(), which any thread may call. One per process.
 // Cancel:  request_stop() ends a wait.
@@ -29,10 +29,10 @@ namespace keel::app {
 
 enum class Signal : std::uint8_t { Terminate, Interrupt, Reload, Report };  // SIGTERM, SIGINT, SIGHUP, SIGQUIT
 
-// Takes the signals of the process; made by the main thread before any other thread starts.
+// Receives the signals of the process; the main thread must make it before any other thread starts.
 class SignalWaiter {
  public:
-  // The time begins when wait() or wait_for() returns the first SIGTERM or SIGINT.
+  // This time starts when wait() or wait_for() returns the first SIGTERM or SIGINT.
   static constexpr Duration same_request = 200_ms;
 
   SignalWaiter();
@@ -40,15 +40,16 @@ class SignalWaiter {
   SignalWaiter(const SignalWaiter&) = delete;
   SignalWaiter& operator=(const SignalWaiter&) = delete;
 
-  // The next signal; waits for it. Signals of one kind that arrive while no thread waits are merged into one.
+  // Waits for the next signal and returns it. Signals of one kind that arrive while no thread waits are merged into
+  // one.
   Signal wait() noexcept;
   // Waits for a signal for at most `timeout`; nullopt: none came.
   std::optional<Signal> wait_for(Duration timeout) noexcept;
 
   // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately, with the
-  // exit status 128 + its number and without destructors; one that arrived since the last wait() does so before this
-  // call returns. The other signals no longer have any effect. Idempotent. Call it directly after wait(), because the
-  // arrival time of a pending signal is unknown.
+  // exit status 128 + its number and without destructors; such a signal that arrived since the last wait() ends the
+  // process before this call returns. The other signals no longer have any effect. Idempotent. Call it directly after
+  // wait(), because the arrival time of a pending signal is unknown.
   void end_on_next() noexcept;
 
   // Acts as if SIGTERM had arrived; has no effect after end_on_next() was called.

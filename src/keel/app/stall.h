@@ -2,14 +2,15 @@
 //
 //   StallLog stalls(*runtime, 200_ms, registry);
 //
-// Logs the reports of io/stall_watch.h for a service. A stall is a line `worker stalled` with the time so far, the
-// worker's stack, the request (method, path, trace) of a handler that has not suspended since the request came, and the
-// worker's last requests (observe/flight_recorder.h). The line is repeated each time the duration has doubled, and `a
-// worker runs again after a stall` follows at the end.
+// Logs the reports of io/stall_watch.h for a service. A stall is logged as a line `worker stalled` with the time so
+// far, the worker's stack, the request (method, path, trace) of a handler that has not suspended since the request
+// arrived, and the worker's last requests (observe/flight_recorder.h). The line is repeated each time the duration has
+// doubled, and the line `a worker runs again after a stall` follows at the end.
 //
-// Metrics:  worker_stalls_total; worker_stall_seconds, observed at the end, to within half of `bound`.
-// Threads, lifetime, cost: those of io/stall_watch.h; the registry outlives it, and report_all() may be called on any
-// thread that is not a worker.
+// Metrics:  worker_stalls_total; worker_stall_seconds, observed at the end of a stall, with an error of at most half of
+//           `bound`.
+// Threads, lifetime, cost: those of io/stall_watch.h; the registry outlives the StallLog, and report_all() may be called
+// on any thread that is not a worker.
 
 #pragma once
 

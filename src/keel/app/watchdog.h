@@ -11,8 +11,9 @@
 //
 // Errors:   those of Notify::beat().
 // Threads:  one.
-// Lifetime: from after the workers' start until after their end; notify outlives it.
-// Cost:     one wake-up of each worker in a third of the supervisor's time.
+// Lifetime: construct it after the workers have started, and destroy it after they have ended; `notify` must outlive
+//           it.
+// Cost:     one wake-up of each worker in each third of the supervisor's time limit.
 
 #pragma once
 
@@ -31,8 +32,8 @@ class Watchdog {
 
   // How often to call tick(): a third of the supervisor's interval; forever if there is no watchdog.
   Duration interval() const noexcept;
-  // Sends a beat when one is due and every loop has run since the last one. It may be called more often than beats are
-  // due.
+  // Sends a beat when one is due and every loop has run since the last one. tick() may be called more often than beats
+  // are due.
   Result<> tick();
 
  private:

@@ -2,7 +2,7 @@
 //
 // The first has all pages; the optional second one is for requests from outside: metrics and health.
 //
-// Threads: made and destroyed on the main thread; pages as telemetry/admin_pages.h says.
+// Threads: made and destroyed on the main thread; pages run on the threads that telemetry/admin_pages.h names.
 
 #pragma once
 
@@ -34,20 +34,20 @@ class AdminServer {
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
-  // The pages that it will show; add pages before add_module().
+  // The pages that the listeners show; add pages before add_module().
   telemetry::AdminPages& pages() noexcept { return pages_; }
   // Adds the module. Errors: monitoring.metrics.export_address or monitoring.probes.address is not an address; with
-  // TLS, those of the certificates.
+  // TLS, the errors of the certificates.
   Result<> add_module();
   // Null before add_module(); the second one also without monitoring.probes.address.
   http::Server* server() noexcept { return all_.server.get(); }
   http::Server* probes() noexcept { return probes_.server.get(); }
-  // Adds the sockets that a successor may have.
+  // Adds the sockets that a successor may take over.
   void share(std::vector<Succession::Shared>& servers);
 
-  // Starts to listen in the predecessor's place; until everything serves, the predecessor still listens.
+  // Starts to listen after a hand-over; until all parts of this process serve, the predecessor listens too.
   Result<> succeed();
-  // For both listeners: Server::begin_drain() for a successor that listens, and Server::stop().
+  // Server::begin_drain() of both listeners, whose sockets keep listening for the successor, and Server::stop() of both.
   void begin_drain();
   void stop();
 

@@ -1,4 +1,4 @@
-// A whole App for tests in this process: its requests come from a second thread, and its signals from there too.
+// A whole App for tests in this process: a second thread sends its requests and its signals.
 
 #pragma once
 
@@ -115,10 +115,10 @@ class Apps : public testing::Test {
   }
   ~Apps() override { std::filesystem::remove_all(folder_); }
 
-  // Runs an App that `prepare` interrupts. The exit code.
+  // Runs an App that `prepare` interrupts. Returns the exit code.
   int run_interrupted() { return run({}, {}); }
 
-  // Runs an App with `flags` and calls `client` on another thread; then SIGTERM. The exit code.
+  // Runs an App with `flags`, calls `client` on another thread, and then sends SIGTERM. Returns the exit code.
   int run(std::vector<std::string> flags, Function<void()> client) {
     service_ = told != nullptr ? Address() : chosen.value_or(free_address());
     admin_ = told != nullptr ? Address() : free_address();
@@ -155,7 +155,7 @@ class Apps : public testing::Test {
     other.join();
     return code;
   }
-  // Waits until the supervisor is notified that we serve.
+  // Waits until the supervisor is notified that the App serves.
   Address said_address() {
     const std::string said = "READY=1\nSTATUS=serving on ";
     std::string one;
@@ -176,8 +176,7 @@ class Apps : public testing::Test {
   Function<void(App&)> prepare;              // The actions of main() in addition to serve().
   Function<void(http::Router&)> add_routes;  // Routes in addition to the usual ones.
   std::optional<Address> chosen;             // The address on which it serves; absent: any free port.
-  // In this case the system chooses the ports, because over many runs another process may take a port that was free a
-  // moment ago.
+  // If set, the system chooses the ports: over many runs, another process may take a port that was free a moment ago.
   Supervisor* told = nullptr;
 };
 

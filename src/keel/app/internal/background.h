@@ -1,6 +1,6 @@
 // keel/app/internal/background.h — the background work of an App: the module "background", on the first worker.
 //
-// Threads: made and destroyed on the main thread; interrupt() there too.
+// Threads: made and destroyed on the main thread, which also calls interrupt().
 
 #pragma once
 
@@ -37,7 +37,7 @@ class Background {
   const Registrar& registrar_;
   Workers& workers_;
   BackgroundWork work_;
-  std::atomic<bool> has_begun_ = false;  // The module has begun, so there are workers.
+  std::atomic<bool> has_begun_ = false;  // The module has begun to start, so the workers exist.
 };
 
 }  // namespace keel::app::internal

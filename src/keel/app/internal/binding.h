@@ -48,8 +48,8 @@ TypeId& type_id() noexcept {
 
 enum class Lifetime : std::uint8_t { Value, Singleton, Lazy, Transient, Scoped, Given };
 
-// The start() and stop() of a service; null if it does not have one. Both are called with the memory in which the
-// service was made.
+// The start() and stop() of a service; each is null if the service does not have it. Both are called with the memory in
+// which the service was made.
 struct Phases {
   Result<> (*start)(void* at) = nullptr;
   void (*stop)(void* at) = nullptr;
@@ -63,8 +63,8 @@ struct Binding {
   std::vector<TypeId*> needs;
   std::size_t bytes = 0;
   std::size_t alignment = 1;
-  // Makes the object at `at` and returns its address as the type that it provides. `needs` are in the order of the
-  // needs above.
+  // Makes the object at `at` and returns its address as the type that it provides. The elements of the parameter
+  // `needs` are in the order of the member `needs` above.
   Function<Result<void*>(void* at, void* const* needs)> make;
   void (*destroy)(void* at) noexcept = nullptr;
   Phases phases;

@@ -1,14 +1,14 @@
 // keel/app/internal/certificates.h — the certificates of an App's listeners and clients that have TLS: the module
 // "certificates".
 //
-// All of these listeners have the certificates that network.https names. Each listener has its own rules for client
-// certificates, and its own keys for tickets, because a session of one must not be valid for another.
+// All of these listeners use the certificates that network.https names. Each listener has its own rules for client
+// certificates, and its own ticket keys, because a session of one listener must not be valid at another.
 //
-// Files that change are loaded again, as they are on a reload of the configuration: new files are checked first, and
-// connections that begin afterwards use them. An invalid file is logged, and the previous certificates stay in use; an
-// invalid OCSP response is left out.
+// Files that have changed are loaded again, as all files are at a reload of the configuration: new files are checked
+// first, and connections that begin afterwards use them. An invalid file is logged, and the previous certificates stay
+// in use; an invalid OCSP response is left out.
 //
-// The end of each certificate, OCSP response, issuer, root and revocation list is a metric. The health degrades
+// The expiry time of each certificate, OCSP response, issuer, root and revocation list is a metric. The health degrades
 //
 //   for a certificate       from a week before it expires
 //   for an OCSP response    when it expires
@@ -17,7 +17,7 @@
 //   roots of a file
 //
 // Threads: made and destroyed on the main thread; load(), add_client() and reload() on any, one at a time; a separate
-//          thread checks the files, and the layers are used by the workers.
+//          thread checks the files, and the workers use the layers.
 
 #pragma once
 
@@ -48,19 +48,19 @@ class Certificates {
   enum Listener : std::uint8_t { Service, Admin, Probes, Messages };
   static constexpr std::size_t listeners = 4;
 
-  // Loads the files that `https` names; https must be enabled. No effect if they are already loaded. After an error,
-  // which is one of tls::ServerContext::make(), nothing has changed.
+  // Loads the files that `https` names; https must be enabled. No effect if they are already loaded. Errors are those
+  // of tls::ServerContext::make(), and change nothing.
   Result<> load(const HttpsSettings& https);
   // Loads the files that `options` names for the client whose section of the configuration is `key`:
-  // network.clients.NAME or network.pools.NAME. The layers live as long as this. Errors are those of
+  // network.clients.NAME or network.pools.NAME. The layers live as long as the Certificates. Errors are those of
   // tls::ClientContext::make().
   Result<TransportLayers*> add_client(std::string key, const tls::ClientOptions& options);
   // Loads the files again and logs the result; no effect on listeners before load().
   void reload();
-  // Call it after load(); the listeners for operators and for messages have one only if their settings ask for TLS.
+  // Call it after load(); the listeners for operators and for messages have layers only if their settings enable TLS.
   TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
-  // The keys of the service's tickets for a successor: a secret. Empty: it gets none, because clients have
-  // certificates, or there are no tickets.
+  // The ticket keys of the service, a secret, for a successor. Empty: a successor gets none, because clients have
+  // certificates or tickets are off.
   std::string save_tickets();
   // Takes over the keys of a predecessor, whose sessions can then be resumed, unless clients have certificates. Call it
   // before the service listens.

@@ -1,6 +1,6 @@
 // keel/app/internal/clients.h — the HTTP clients of an App: a lazy module "client NAME" for each.
 //
-// Threads: add() and get() on any; warn_of_unknown() on the main thread.
+// Threads: add() and get() on any thread; warn_of_unknown() on the main thread.
 
 #pragma once
 
@@ -27,13 +27,12 @@ class Clients {
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
-  // The module that makes the client. A name that is used already is a bug. InvalidArgument: its base_url or its proxy
-  // is invalid.
-  // The other errors are those of tls::ClientContext::make().
+  // Adds the module that makes the client, and returns its name. A client's name that is already in use is a bug.
+  // InvalidArgument: its base_url or its proxy is invalid. The other errors are those of tls::ClientContext::make().
   Result<std::string> add(http::ClientOptions options);
-  // A client whose module runs.
+  // The client `name`, whose module must be running.
   http::SharedClient& get(std::string_view name) const;
-  // Logs the sections of network.clients for clients that the application does not use.
+  // Logs a warning for each section of network.clients whose client the application does not use.
   void warn_of_unknown() const;
 
  private:

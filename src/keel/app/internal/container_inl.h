@@ -13,7 +13,7 @@
 
 namespace keel::app::internal {
 
-// The compiler shows its name in the error.
+// The compiler shows the name of this type in its error message.
 template <class... Chain>
 struct services_need_each_other_in_a_circle {
   static_assert(sizeof...(Chain) == 0,

@@ -12,7 +12,7 @@ namespace keel::app::internal {
 
 // InvalidArgument when `address` is neither an IP address nor unix:/path.
 Result<Address> listen_address_of(const std::string& address, std::uint16_t port);
-// Zero for an empty text. InvalidArgument when it is no mode, or there is no Unix socket that has one.
+// Zero for an empty text. InvalidArgument when `socket_mode` is not a mode, or when the address is not a Unix socket.
 Result<std::uint32_t> socket_mode_of(const std::string& address, const std::string& socket_mode);
 
 }  // namespace keel::app::internal

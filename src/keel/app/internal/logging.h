@@ -21,7 +21,7 @@ class Logging {
   Logging(const Logging&) = delete;
   Logging& operator=(const Logging&) = delete;
 
-  // Crashes are reported from here on. Errors: logging.crash_file cannot be opened.
+  // Crashes are reported from this call on. Errors: logging.crash_file cannot be opened.
   Result<> handle_crashes();
   // Null before the module has started.
   telemetry::LogWriter* writer() noexcept { return writer_.get(); }

@@ -9,8 +9,8 @@
 
 namespace keel::app::internal {
 
-// Calls `f(key, setting, option)` for each setting that is an option without conversion. Settings and options are const
-// or not.
+// Calls `f(key, setting, option)` for each setting that is an option without conversion. `settings` and `options` may
+// be const.
 template <class Settings, class Options, class F>
 void each_peer_option(Settings& settings, Options& options, F f) {
   f("max_frame", settings.frame_bytes_max, options.frame_bytes_max);

@@ -32,14 +32,15 @@ class MessagePools {
   MessagePools(const MessagePools&) = delete;
   MessagePools& operator=(const MessagePools&) = delete;
 
-  // The module that makes the pool. A name that is used already is a bug. InvalidArgument: there are no endpoints, or
-  // one of them is malformed. Other errors are those of tls::ClientContext::make().
+  // Adds the module that makes the pool, and returns its name. A pool's name that is already in use is a bug.
+  // InvalidArgument: there are no endpoints, or one of them is malformed. Other errors are those of
+  // tls::ClientContext::make().
   Result<std::string> add(std::string_view name, messages::PoolOptions&& options);
-  // A pool whose module runs.
+  // The pool `name`, whose module must be running.
   messages::SharedPool& get(std::string_view name) const;
   // Logs a warning for each section of network.pools whose pool the application does not use.
   void warn_of_unknown() const;
-  // /admin/message_pools, where there is one.
+  // Adds /admin/message_pools if there is a pool.
   void add_pages(telemetry::AdminPages& pages);
 
  private:

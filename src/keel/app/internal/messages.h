@@ -45,11 +45,11 @@ class Messages {
   Result<sessions::Registry*> serve(const sessions::Handlers& handlers, sessions::ServerOptions&& options);
 
   bool is_served() const noexcept { return is_served_; }
-  // The address at which it listens, while the module runs; before that, the configured one.
+  // The address at which the server listens while the module runs; before that, the configured one.
   Address address() const;
   // "127.0.0.1:7000", "127.0.0.1:7000 (TLS)", "unix:/run/devices.sock"
   std::string place() const;
-  // The number of connections that it accepts, once it has its module; 0 when no messages are served.
+  // The number of connections that the server accepts; 0 when no messages are served.
   std::size_t connections_max() const noexcept { return is_served_ ? options_.connections_max : 0; }
   // How long the module may take to stop.
   Duration drain_timeout() const noexcept { return is_served_ ? limits_.drain : Duration(); }
@@ -80,13 +80,13 @@ class Messages {
   std::size_t connections_max_of_worker() const noexcept;
   Result<> prepare();
   Result<> start();
-  // Adds the part of the loop's worker to `started`.
+  // Starts the server of the loop's worker, and adds it to `started`.
   Result<> begin(io::Loop& loop, const std::vector<int>& inherited, std::vector<std::unique_ptr<OnWorker>>& started);
   messages::ServerOptions options_on(OnWorker& worker) const;
   void stop();
   Result<> check() const;
   std::vector<int> duplicate_listeners();
-  // f(OnWorker&) on each worker that has one.
+  // Calls f(OnWorker&) on each worker that has one.
   template <class F>
   void each(F f);
   void write_json(Buffer& out);
@@ -107,12 +107,12 @@ class Messages {
   Limits limits_at_start_, limits_;
   bool is_served_ = false;
   bool is_kept_ = false;
-  // Handlers ask for the address, so this lock is never held while a worker is waited for.
+  // Handlers read the address, so no thread holds this lock while it waits for a worker.
   mutable std::mutex address_mutex_;
   Address address_;                                    // Set by serve().
-  mutable std::mutex mutex_;                           // Guards on_workers_, also while f of each() runs.
+  mutable std::mutex mutex_;                           // Guards on_workers_, also while each() calls its f.
   std::vector<std::unique_ptr<OnWorker>> on_workers_;  // One for each worker, while the module runs.
-  std::atomic<bool> has_failed_ = false;               // A worker accepts no connections any more.
+  std::atomic<bool> has_failed_ = false;               // A worker has stopped accepting connections after an error.
   Health::Check check_;
   config::Applier applier_;
 };

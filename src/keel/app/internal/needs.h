@@ -29,8 +29,8 @@ struct Any {
 };
 
 // A friend function is declared by Parameter and defined, with the type, by Found: the compiler makes a Found when it
-// converts a Learn to the type of the constructor's parameter. Each is defined once and always with the same type, so
-// the result does not depend on the order of compilation.
+// converts a Learn to the type of the constructor's parameter. Each friend function is defined once and always with the
+// same type, so the result does not depend on the order of compilation.
 template <class Owner, std::size_t I>
 struct Parameter {
 #ifndef __clang__

@@ -1,7 +1,7 @@
 // keel/app/internal/on_worker.h — runs a task on the first worker's loop and waits for its end: for modules, whose
-// start and stop are not on a worker.
+// start and stop do not run on a worker.
 //
-// Threads:  any but a worker's, while the loop runs.
+// Threads:  any thread but a worker's, while the loop runs.
 // Lifetime: objects that the task refers to outlive the call.
 
 #pragma once

@@ -15,9 +15,10 @@
 
 namespace keel::app::internal {
 
-// The level that has to be recorded: the most verbose one that the settings ask for.
+// The level at which lines must be recorded: the most verbose one in the settings.
 Level recorded_level(const Settings& settings);
-// A sink without a format of its own is text when it is standard error and that is a terminal now, else JSON.
+// A sink whose format is not set writes text if it is standard error and standard error is a terminal at the time of
+// the call; otherwise it writes JSON.
 std::vector<telemetry::LogSink> sinks_of(const Settings& settings);
 telemetry::LogWriterOptions log_options(const Settings& settings);
 io::RuntimeOptions runtime_options(const Settings& settings);
@@ -28,19 +29,19 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
 // The options for TLS; `https` must be enabled.
 tls::ServerOptions tls_options(const HttpsSettings& https);
 
-// The key with which a user can change `address`. For `keys` that begin with "network.http.", it is
+// The configuration key with which a user can change `address`. If `keys` is "network.http.", it is
 // "network.http.port".
 std::string key_of_place(const Address& address, std::string_view keys);
-// Adds what to do about an address that is taken, not allowed or not of this machine to the error of listening there.
-// `keys` begins the keys of that address, such as "network.http." before port.
+// Adds a remedy to the error of listening at an address that is in use, not permitted or not an address of this
+// machine. The configuration keys of the address begin with `keys`, such as "network.http.".
 Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys);
 
-// Adds what to do about a limit of the system that was reached, descriptors, to an error that ends the start.
+// Adds a remedy to an error that ends the start because the system's limit of descriptors was reached.
 Error with_remedy(Error error);
 
-// Creates the folder of `file` and those above it; new ones have mode 0700.
+// Creates the folder of `file` and its missing parents, with mode 0700.
 Result<> make_folder_of(const std::string& file);
-// Does this for every file that logging.sinks names.
+// Calls make_folder_of() for every file that logging.sinks names.
 Result<> make_log_folders(const Settings& settings);
 
 }  // namespace keel::app::internal

@@ -2,8 +2,8 @@
 // parts.
 //
 // A system is a part of an App with a name of its own: Logging, Workers, AdminServer. Its constructor adds its modules
-// to the lifecycle, its appliers to the configuration and its series to the registry; its health checks come and go
-// with its modules, its pages when there is an admin listener.
+// to the lifecycle, its appliers to the configuration and its series to the registry; its health checks exist while its
+// modules run, and its pages are added if there is an admin listener.
 //
 // Lifetime: everything in it outlives the systems.
 // Threads:  each member documents its own.
@@ -42,7 +42,7 @@ struct Registrar {
     lifecycle.add(std::move(module));
   }
 
-  // Calls `apply` with the new settings, which returns Result<>, when a reload changes `path` or anything below it.
+  // When a reload changes `path` or anything below it, calls `apply`, which returns Result<>, with the new settings.
   template <class F>
   config::Applier on_reload(std::string_view path, F apply) const {
     return {config, config.add(path, [in = settings_in, apply = std::move(apply)](

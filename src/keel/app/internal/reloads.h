@@ -17,9 +17,8 @@ class Reloads {
  public:
   explicit Reloads(const Registrar& registrar);
 
-  // Loads the configuration and applies it, logs each difference or each mistake, and opens log files again by their
-  // path. Replaced secrets are overwritten in memory later, after every worker of `runtime` has reached its event loop
-  // once.
+  // Loads the configuration and applies it, logs each difference or each mistake, and reopens log files by their path.
+  // Replaced secrets are overwritten in memory later, after every worker of `runtime` has reached its event loop once.
   void reload(Logging& logging, Checkup& checkup, io::Runtime& runtime);
   // /admin/config.
   void add_pages(telemetry::AdminPages& pages);

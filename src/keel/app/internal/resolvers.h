@@ -1,6 +1,6 @@
-// keel/app/internal/resolvers.h — looks host names up for the clients and pools of an App: the lazy module "resolver".
+// keel/app/internal/resolvers.h — resolves host names for the clients and pools of an App: the lazy module "resolver".
 //
-// Threads: made and destroyed on the main thread; of() on the worker of the loop, while the module runs.
+// Threads: made and destroyed on the main thread; of() on the worker whose loop it is given, while the module runs.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // keel/app/internal/rounds.h — calls a function after every worker has reached its event loop once: by then, no worker
 // still uses a value that it read before the call, unless it kept the value across an await.
 //
-// Threads:  the main thread; the function is called on the last worker.
-// Lifetime: outlives the runtime.
+// Threads:  begin() on the main thread; the last worker that reaches its loop calls the function.
+// Lifetime: must outlive the runtime.
 
 #pragma once
 
@@ -19,7 +19,7 @@ class Rounds {
   Rounds();
   ~Rounds();
 
-  // Does not wait. If the runtime stops before that, `then` is not called.
+  // Does not wait. If the runtime stops first, `then` is not called.
   void begin(io::Runtime& runtime, Function<void()> then);
 
  private:

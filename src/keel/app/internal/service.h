@@ -32,7 +32,7 @@ class Service {
 
   // Creates the servers. Errors: network.http.address is not an address, or a file that network.https names is invalid.
   Result<> serve(const http::Router& router);
-  // The server of the router: the one in plain text, if there is one. Null without serve().
+  // The server of the router: the plain-text one, if it exists; otherwise the one with TLS. Null without serve().
   http::Server* server() noexcept;
   // "http://127.0.0.1:8080", "https://127.0.0.1:8443", "unix:/run/service.sock": the addresses of all that listen.
   std::vector<std::string> urls() const;
@@ -40,14 +40,14 @@ class Service {
   // Adds the modules. They start last, because accepted requests would be lost if another module could not start, and
   // stop first.
   void add_module();
-  // Logs limits of the settings that the system does not allow. `message_connections`: the number of connections that
-  // the App accepts for messages.
+  // Logs the limits in the settings that exceed what the system allows. `message_connections`: the number of
+  // connections that the App accepts for messages.
   void check_limits(std::uint64_t message_connections);
-  // Adds the sockets that a successor may have.
+  // Adds the sockets that a successor may take over.
   void share(std::vector<Succession::Shared>& servers);
   // False when requests were aborted at network.http.drain_timeout.
   bool is_drained() const noexcept { return is_drained_; }
-  // Server::stop() of all.
+  // Calls Server::stop() of all servers.
   void stop();
   // /admin/stages, with a server.
   void add_pages(telemetry::AdminPages& pages);

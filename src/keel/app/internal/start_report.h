@@ -19,9 +19,11 @@ class StartReport {
   StartReport(const StartReport&) = delete;
   StartReport& operator=(const StartReport&) = delete;
 
-  // Records the phases "signals", which the App's constructor has begun with, and "configuration", which came before.
+  // Records the phases "configuration", which precedes the App's constructor, and "signals", the first phase of the
+  // constructor.
   void begin();
-  // The constructor is done: "bootstrap" ends, and "wiring", the application's own part of main, begins.
+  // Call it at the end of the App's constructor: "bootstrap" ends, and "wiring", the application's own part of main,
+  // begins.
   void begin_wiring();
   void end_wiring();
   // The start is complete, with "health" as its last phase, which began at `checking`: all phases are logged, exposed

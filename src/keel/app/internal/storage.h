@@ -1,5 +1,5 @@
-// keel/app/internal/storage.h — the database of an App: the lazy modules "database", which opens it beside the workers'
-// start, and "connections", a connection for each worker.
+// keel/app/internal/storage.h — the database of an App: the lazy modules "database", which opens it while the workers
+// start, and "connections", which gives each worker a connection.
 //
 // Threads: made and destroyed on the main thread; database() on any once the module "connections" runs.
 
@@ -27,8 +27,8 @@ class Storage {
   db::Database& database() noexcept { return *database_; }
   // The absolute path of the database's file; empty when it was not opened.
   std::string path() const;
-  // The place of the data, for people: the path, or a server as "app@db1:5432/shop". Empty when the database was not
-  // opened.
+  // The location of the data, for people: the path, or the server in the form "app@db1:5432/shop". Empty when the
+  // database was not opened.
   std::string where() const;
 
  private:

@@ -27,7 +27,7 @@ class Succession {
     std::vector<int> sockets;
     bool is_kept = false;  // The service manager continues to listen on them when this process does not.
   };
-  // A server whose sockets a successor may have.
+  // A server whose sockets a successor may take over.
   struct Shared {
     const char* name;
     Function<std::vector<int>()> duplicate;  // Returns a duplicated descriptor of each socket; the caller owns them.
@@ -45,14 +45,14 @@ class Succession {
   void add_module();
   bool has_module() const noexcept { return !registrar_.settings.network.handover.path.empty(); }
 
-  // Returns the sockets for the server `name`, which is configured to listen at `address`. A service manager chooses
-  // the address; the sockets of a predecessor are used as far as both configurations agree.
+  // Returns the sockets for the server `name`, which is configured to listen at `address`. Sockets of a service manager
+  // are used whatever their address; those of a predecessor are used if their address agrees with `address`.
   Inherited find(std::string_view name, const Address& address) const;
   bool has_predecessor() const noexcept { return predecessor_.has_value(); }
-  // Whether a stopping server closes its listening sockets, or leaves them to others.
+  // Whether a stopping server closes its listening sockets or leaves them open for another process.
   http::Listening after_stop(bool is_kept) const noexcept;
 
-  // Call it when all parts serve: the predecessor then ends.
+  // Tells the predecessor to end; call it when all parts serve.
   void relieve();
   // From now on a successor may connect, and gets the sockets of `servers`.
   void publish(std::span<const Shared> servers);

@@ -1,7 +1,8 @@
-// keel/app/internal/supervision.h — the signals that an App takes, and the supervisor that it reports to. A part of a
-// test takes no signals and has no supervisor.
+// keel/app/internal/supervision.h — the signals that an App takes, and the supervisor that it reports to. An App that
+// is part of a test takes no signals and has no supervisor.
 //
-// Threads: made and used on the main thread, before any other thread is; request_stop() and is_main_thread() on any.
+// Threads: made on the main thread before any other thread exists, and used on the main thread; request_stop() and
+//          is_main_thread() on any.
 
 #pragma once
 
@@ -32,17 +33,17 @@ class Supervision {
   // have started.
   void connect();
   Notify& supervisor() noexcept { return notify_; }
-  // Logs when a notification could not be sent; nothing depends on it.
+  // Logs a notification that could not be sent; nothing else depends on it.
   void tell(const Result<>& sent);
-  // From here on the supervisor's watchdog is notified by beat() while every worker's loop runs.
+  // From this call on, the supervisor's watchdog is notified while every worker's loop runs.
   void watch(io::Runtime& runtime) { watchdog_ = std::make_unique<Watchdog>(notify_, runtime); }
   void beat();
 
-  // Call it during the start. Returns whether a signal that ends the process has arrived; the next one then ends it
-  // immediately. A reload that is requested in the meantime is returned by wait() later.
+  // Call it during the start. Returns whether a signal that ends the process has arrived; the next such signal then
+  // ends the process immediately. If a reload is requested during the start, wait() returns it later.
   bool is_stop_asked();
   std::optional<Signal> stop_asked() const noexcept { return stop_asked_; }
-  // The next signal; feeds the watchdog while it waits.
+  // Waits for the next signal and returns it; notifies the watchdog meanwhile.
   Signal wait();
   // Does what SignalWaiter::request_stop() does; may be called on any thread.
   void request_stop() noexcept {

@@ -1,6 +1,6 @@
 // keel/app/internal/systems.h — what an App consists of: the lifecycle, and a system for each of its parts.
 //
-// They are constructed in the order in which they register their modules, and destroyed in reverse.
+// The systems are constructed in the order in which they register their modules, and destroyed in reverse.
 
 #pragma once
 
@@ -40,7 +40,8 @@ struct App::Systems {
 
   // "uring" or "epoll".
   std::string_view engine();
-  // Tells the terminal that the application is ready, and where it listens and has its data.
+  // Prints on the terminal that the application is ready, the addresses at which it listens, and the location of its
+  // data.
   void print_ready();
 
   const Settings& settings;  // The settings that were in effect at the start.

@@ -1,5 +1,5 @@
 // keel/app/testing/test_app.h — an application under test: the service that main() runs, with its database, its clients
-// and its background work, in one simulation.
+// and its background work, in a single simulation.
 //
 //   TEST(Orders, are_there_after_a_power_loss) {
 //     app::TestApp<Orders> app({.settings = {"database.migrations=" ORDERS_MIGRATIONS}});
@@ -9,10 +9,11 @@
 //     EXPECT_EQ(app.get("/orders/1").json<Order>()->item, "tea");
 //   }
 //
-// Orders is a class that is constructed with an App& (app.h: app::run<Orders>). The App is that of production on a
-// simulation (keel/io/testing/simulation.h): everything runs in the calling thread, in virtual time, and the seed
-// decides what happens when. The database is SQLite on a simulated disk that keeps only synced data; pools and the
-// database's writer are jobs of the simulation. Its log is in log(); a TestClient of admin() reads its admin pages.
+// Orders is a class that is constructed with an App& (app.h: app::run<Orders>). The App is the same as in production
+// but runs on a simulation (keel/io/testing/simulation.h): everything runs in the calling thread, in virtual time, and
+// the seed decides the order and the time of events. The database is SQLite on a simulated disk that keeps only synced
+// data; pools and the database's writer are jobs of the simulation. log() returns the App's log; a TestClient of
+// admin() reads its admin pages.
 //
 // The service is made at the first call that needs it, so that a test can set up its environment first:
 //
@@ -36,10 +37,10 @@
 //
 // With `real_time` the same test runs on the system: threads, sockets of 127.0.0.1, a temporary file, and no faults.
 //
-// Errors:    a call that got no response has status 0 (test_client.h), and so has every call while the power is off. A
+// Errors:    a call that got no response has status 0 (test_client.h), and so does every call while the power is off. A
 //            mistake in the test throws std::logic_error, and a service that cannot start throws std::runtime_error;
-//            the message says what to do. GoogleTest shows it and continues with the next test.
-// Ownership: routers of peers outlive it; it outlives its clients and calls.
+//            the message, which GoogleTest shows before it continues with the next test, says what to do.
+// Ownership: routers of peers must outlive the TestApp, which must outlive its clients and calls.
 // Threads:   the thread that constructed it. A process can have only one TestApp at a time.
 // Limits:    in the simulation the health check of disk space does not run, and the functions of other checks run on
 //            worker 0, where they must not wait. Only clients of the App (App::client) find peers by name.
@@ -70,20 +71,21 @@
 namespace keel::app {
 
 struct TestAppOptions {
-  // Settings, written as on the command line: "network.http.max_body=64KiB". The addresses and the database's path are
-  // set by the test; there are two workers unless network.workers is set. The environment is ignored.
+  // Settings, written as on the command line: "network.http.max_body=64KiB". The TestApp sets the addresses and the
+  // path of the database; there are two workers unless network.workers is set. The environment is ignored.
   std::vector<std::string> settings = {};
   std::string file = {};  // A configuration file for keys that `settings` does not set; empty: none.
-  // Run on the system instead of in a simulation. Of the fields below, only those that say so then have an effect.
+  // Run on the system instead of in a simulation. Then, of the fields below, only those have an effect whose comments
+  // say so.
   bool real_time = false;
   sim::SimOptions simulation = {};  // Seed, delays and faults of network and scheduling (io/testing/options.h).
   sim::DiskFaults disk = {};        // Faults of the disk, with the same seed (io/testing/disk.h).
-  Duration pool_delay_max = {};     // The maximum additional delay of a job of a pool or of the database.
+  Duration pool_delay_max = {};     // The maximum extra delay of a job of a pool or of the database.
   // Time limit of a call; choose it longer than that of a handler. It applies in real time as well.
   Duration timeout = 1_h;
   std::size_t body_bytes_max = 64 << 20;  // Largest body of a response. It applies in real time as well.
 
-  // Faults of all kinds that depend only on `seed`; in some seeds a kind is off.
+  // Faults of all kinds, which depend only on `seed`; some seeds leave some kinds out.
   static TestAppOptions faulty(std::uint64_t seed);
 };
 
@@ -93,24 +95,24 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   AppUnderTest(const AppUnderTest&) = delete;
   AppUnderTest& operator=(const AppUnderTest&) = delete;
 
-  // get(), post() and the like act as a client without its own fields (http/testing/test_client.h).
+  // get(), post() and the like act as a client that adds no header fields of its own (http/testing/test_client.h).
 
-  // Starts the request: time passes in advance() and in the calls above.
+  // Starts the request; it makes progress in advance() and in the calls above, which let time pass.
   http::TestCall begin(http::ClientRequest request);
   // The targets for a TestClient: the service, and its admin listener (/metrics).
   const http::TestTarget& target() const;
   const http::TestTarget& admin() const;
 
-  // Adds a server that the service reaches as `authority`, "bank.example:8080"; the default port is 80. It replaces an
-  // earlier one of that name.
+  // Adds a server that the service reaches as `authority`, such as "bank.example:8080"; the default port is 80. It
+  // replaces an earlier server with the same name.
   void peer(std::string_view authority, const http::Router& router);
   // Takes the server down: its connections are reset, and new ones are refused. peer() brings it back.
   void peer_down(std::string_view authority);
 
   // Advances the virtual time by `time`, and runs everything that is due in it.
   void advance(Duration time);
-  // Runs a task of the test on worker 0 to its end, and lets as much time pass as it takes. A task that takes longer
-  // than a day is a mistake of the test.
+  // Runs a task of the test on worker 0 to its end, and lets time pass until it ends. A task that takes longer than a
+  // day is a mistake in the test.
   template <class T>
   Result<T> run(Task<T>&& task);
   Instant now() noexcept;
@@ -121,7 +123,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
 
   // Stops the service as SIGTERM does and starts it again; if the power is off, it is restored first.
   void restart();
-  // The power fails: the service is destroyed, and unsynced data of the disk is lost; then it restarts as with
+  // The power fails: the service is destroyed, and unsynced data of the disk is lost; then the service restarts as in
   // restart().
   void crash();
   // The power fails during the `changes`th change of the disk from now (1: the next). Until restart() the service does

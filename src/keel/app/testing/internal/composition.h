@@ -19,7 +19,7 @@ class Composition {
   using SettingsIn = const Settings& (*)(const void* value);
 
   virtual ~Composition() = default;
-  // Replaces the previous configuration.
+  // Replaces the previous configuration, if any.
   virtual Result<> load(const config::Sources& sources) = 0;
   virtual config::Versions& versions() = 0;
   virtual SettingsIn settings_in() const = 0;
