@@ -149,7 +149,7 @@ void LoggingSettings::fields(config::Schema& v) {
         overflow_names);
   field(v, "sinks", sinks, "where lines go").reloadable();
   field(v, "crash_file", crash_file,
-        "file to which the report of a crash is appended, beside standard error; empty: standard error only");
+        "file to which the report of a crash is appended, in addition to standard error; empty: standard error only");
   field(v, "core_memory", core_memory,
         "include the memory of the process, and with it what clients have sent, in core dumps");
 }

@@ -3,11 +3,11 @@
 //   const std::uint32_t sum = crc32c(frame);
 //   crc32c(second, crc32c(first)) == crc32c(first + second)         // of what lies in pieces
 //
-// It finds bytes that were damaged by accident; it does not protect against somebody who changes them.
+// The checksum detects accidental damage; it does not protect against deliberate changes.
 //
 // Threads: a function.
-// Cost:    with SSE 4.2, which is detected at run time, 8 bytes in one to three cycles; otherwise a table, one byte in
-//          about three cycles.
+// Cost:    with SSE 4.2, which is detected at run time, one to three cycles for 8 bytes; otherwise, with a table, about
+//          three cycles for each byte.
 // Source:  RFC 3720 appendix B.4 (Castagnoli's polynomial, reflected).
 
 #pragma once
@@ -21,7 +21,7 @@ namespace keel {
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0) noexcept;
 
 namespace internal {
-// The implementation with the table, for tests.
+// The implementation with the table; tests call it directly.
 std::uint32_t crc32c_portable(std::string_view bytes, std::uint32_t before) noexcept;
 }  // namespace internal
 

@@ -13,22 +13,24 @@
 //   std::size_t left = co_await socket.send_many(batch);
 //   co_await socket.send(video, viewer, 1200);              // as datagrams of 1,200 bytes each
 //
-// UDP loses, repeats and reorders datagrams; "sent" here only means that a datagram has left this socket. Between Unix
-// sockets nothing is lost: the sender waits for room, or gets an error.
+// UDP may lose, repeat and reorder datagrams; "sent" here only means that a datagram has left this socket. Unix sockets
+// lose nothing: the sender waits for room, or gets an error.
 //
-// Errors:    Unavailable with ECONNREFUSED: there was no socket at the peer of a connected socket when an earlier
-//            datagram arrived there; the socket continues. NotFound: no socket has this Unix path. InvalidArgument with
-//            EMSGSIZE: too long for a datagram (65,507 bytes over IPv4). ResourceExhausted (ENOBUFS): the system has no
-//            memory. Unavailable with EAGAIN: the receiver of a Unix socket that is not connected has no room.
-//            Cancelled, DeadlineExceeded.
+// Errors:    Unavailable with ECONNREFUSED, on a connected socket: no socket was open at the peer's address when an
+//            earlier datagram arrived; this socket remains usable. NotFound: no socket has this Unix path.
+//            InvalidArgument with EMSGSIZE: the bytes are too long for a datagram (65,507 over IPv4). ResourceExhausted
+//            (ENOBUFS): the system has no memory. Unavailable with EAGAIN: on a Unix socket that is not connected, the
+//            receiver has no room. Cancelled, DeadlineExceeded.
 // Ownership: owns its descriptor; movable between operations. One task receives and one task sends at a time.
 // Threads:   the worker it was made on. For several tasks, use a socket for each, bound with reuse_port.
-// Cancel:    a cancelled receive loses nothing; a cancelled send has sent no datagram, or, of several, some.
-// Memory:    up to 32 datagrams that were not received wait here, all others in the kernel, which drops datagrams
-//            beyond DatagramOptions::receive_buffer_bytes. 6 KB a socket; no heap per datagram in steady state.
-// Cost:      io_uring: the kernel reads into buffers of ours, nothing is copied, no system call per datagram either
-//            way, one for send_many; above 15 KiB, and with `join`, as epoll: one recvmmsg for up to 16, and a copy of
-//            each. epoll: one system call for up to 64 of send_many, or as many segments.
+// Cancel:    a cancelled receive loses nothing; a cancelled send() has sent no datagram; a cancelled send of several
+//            has sent some of them or none.
+// Memory:    up to 32 datagrams wait in the socket to be received, and all others in the kernel, which drops datagrams
+//            beyond DatagramOptions::receive_buffer_bytes. A socket takes 6 KB; no heap per datagram in steady state.
+// Cost:      io_uring: the kernel receives into the engine's buffers, so nothing is copied, and neither a receive nor a
+//            send takes a system call per datagram; send_many() takes one. Above 15 KiB, and with `join`, receiving
+//            works as with epoll: one recvmmsg for up to 16 datagrams, and a copy of each. epoll: one system call for
+//            up to 64 datagrams of send_many(), or as many segments.
 // Source:    udp(7), unix(7), recvmmsg(2), sendmmsg(2).
 
 #pragma once
@@ -77,11 +79,11 @@ class DatagramSocket {
 
   // The next datagram.
   [[nodiscard]] Receive receive() noexcept;
-  // Sends `bytes`, which must live until then, to `to`, or to the address that the socket is connected to. If
+  // Sends `bytes`, which must live until the send ends, to `to`, or to the address that the socket is connected to. If
   // `segment_bytes` is set, they are sent as several datagrams of that size; the last one may be shorter.
   [[nodiscard]] Send send(std::string_view bytes, const Address& to = {}, std::uint32_t segment_bytes = 0) noexcept;
-  // Sends several, which must live until then, in order. Returns how many were sent. If these are not all, the next one
-  // failed; sending it again returns its error. Fails when the first one does.
+  // Sends several datagrams in order; they must live until the send ends. Returns the number sent. If this is less than
+  // all of them, the next one failed; sending it again returns its error. The call fails when the first one does.
   [[nodiscard]] SendMany send_many(std::span<const OutgoingDatagram> datagrams) noexcept;
   // Closes immediately; the destructor does the same.
   void close() noexcept;
@@ -90,17 +92,17 @@ class DatagramSocket {
   // multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
-  // Starts or stops receiving datagrams for the multicast `group` (its port is ignored) through `interface`: its
-  // number, if_nametoindex(3); 0: that of the group's scope, or according to the system's routes. The socket
-  // is bound to the port that the senders use, with reuse_port if there are several sockets; once it has joined a
-  // group, it receives datagrams only for its own groups. InvalidArgument: not a multicast address; AlreadyExists: it
-  // is already a member; NotFound: it is not a member, or there is no such interface; Unsupported: it is a Unix socket.
-  // ip(7), RFC 3678.
+  // Starts or stops receiving datagrams for the multicast `group` (its port is ignored) through `interface`, the number
+  // that if_nametoindex(3) returns; 0: the interface of the group's scope, or the one that the system's routes select.
+  // Bind the socket to the port that the senders use, with reuse_port if there are several sockets; once the socket has
+  // joined a group, it receives datagrams only for its own groups. InvalidArgument: not a multicast address;
+  // AlreadyExists: the socket is already a member; NotFound: the socket is not a member, or there is no such interface;
+  // Unsupported: this is a Unix socket. ip(7), RFC 3678.
   Result<> join_group(const Address& group, std::uint32_t interface = 0);
   Result<> leave_group(const Address& group, std::uint32_t interface = 0);
   Address local_address() const noexcept;
-  Address peer_address() const noexcept;  // Empty when it is not connected.
-  // Its descriptor, as Stream::native_handle().
+  Address peer_address() const noexcept;  // Empty when the socket is not connected.
+  // The descriptor, with the same restrictions as Stream::native_handle().
   int native_handle() const noexcept;
 
  private:
@@ -125,7 +127,7 @@ class [[nodiscard]] DatagramSocket::Receive : public Leaf {
   bool cancelled_ = false;
 };
 
-// The part of sending that waits.
+// The common base of sends that wait.
 class DatagramOutput : public Leaf {
  protected:
   explicit DatagramOutput(DatagramSocket::State& state) noexcept : Leaf(&cancel), state_(state) {}

@@ -4,15 +4,18 @@
 //   Scope connections;
 //   while (true) connections.spawn(echo(co_await listener.accept()));
 //
-// Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries what is
-//            transient; when descriptors or memory run out it waits 50 ms and tries again.
-//            After stop(): Unavailable, once there is no connection left that has come before.
-// Ownership: owns its descriptor. Accepted connections that no accept() has returned are closed with it: stop() first.
-// Memory:    up to 256 connections wait here to be taken; then no more are accepted until none waits, and the others
-//            stay in the kernel's queue, whose length is ListenOptions::backlog. On io_uring the kernel passes all
-//            connections of one event-loop iteration together: a burst may exceed the 256, at most by the backlog.
-// Cost:      io_uring: no system call per connection, except one each while a long queue is processed, and one for the
-//            first accept. epoll: one per connection, and one for each iteration with connections.
+// Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries after
+//            transient errors; when descriptors or memory run out, it waits 50 ms and tries again. After stop():
+//            Unavailable, once every connection that was accepted before has been returned.
+// Ownership: owns its descriptor. Its destructor closes accepted connections that no accept() has returned: call stop()
+//            first, and accept() until it fails.
+// Memory:    up to 256 accepted connections wait in the listener for accept(); then it accepts no more until none
+//            waits, and the others stay in the kernel's queue, whose length is ListenOptions::backlog. On io_uring the
+//            kernel passes all connections of one event-loop iteration together: a burst may exceed the 256, at most by
+//            the backlog.
+// Cost:      io_uring: no system call per connection, except one for each connection while a long queue is processed,
+//            and one for the first accept. epoll: one per connection, and one for each event-loop iteration in which
+//            connections arrive.
 // Threads:   the worker it was made on. One task awaits accept() at a time: a second one throws a Bug (base/bug.h).
 // Cancel:    a cancelled accept loses no connection.
 
@@ -40,13 +43,14 @@ class Listener {
 
   // The next connection.
   [[nodiscard]] Accept accept() noexcept;
-  // Takes no more connections from the system: waiting ones remain for other processes that listen on the same socket,
-  // or end with it. accept() still returns each that has been taken already, and then fails.
+  // Takes no more connections from the system: waiting connections remain for other processes that listen on the same
+  // socket, or are closed with the socket. accept() still returns each connection that was already taken, and then
+  // fails.
   void stop() noexcept;
   // The address on which it listens, with the port that the system chose for port 0.
   Address address() const noexcept;
-  // Its descriptor, for getsockopt and setsockopt, and to be duplicated or inherited. The listener closes it, and only
-  // the listener may accept from it. In a simulation it is a number that the system does not know.
+  // The descriptor, which may be passed to getsockopt and setsockopt, duplicated or inherited. The listener closes it,
+  // and only the listener may accept from it. In a simulation it is a number that the system does not know.
   int native_handle() const noexcept;
   // Counts the connections that accept() returns.
   void count_accepted(const metrics::Counter& counter) noexcept;

@@ -19,13 +19,13 @@
 //
 // Errors:    push: ResourceExhausted when the queue would hold more than bytes_max, FailedPrecondition after close(),
 //            Unavailable when run() has ended; the bytes are then not queued. run: as Stream::write. below_low,
-//            drained: Unavailable when run() has ended before.
+//            drained: Unavailable when run() ends first.
 // Ownership: bytes are copied, or moved in. Refers to the stream, to which nothing else may write while run() is
 //            running.
 // Lifetime:  outlives run() and every waiting task; bytes that are still queued when it is destroyed are not sent.
 // Threads:   the stream's worker.
-// Cancel:    run() ends immediately; after that the stream can no longer be written to. A cancelled wait leaves nothing
-//            queued.
+// Cancel:    run() ends immediately; after that the stream can no longer be written to. A cancelled wait of below_low()
+//            or drained() has no effect.
 // Cost:      bytes that are pushed during a write are sent with the next one: one system call for at most 16 blocks of
 //            16 KiB. No heap in steady state; with an empty queue no buffers.
 
@@ -47,7 +47,7 @@ namespace keel {
 struct OutboxOptions {
   std::size_t high_bytes = 256 * 1024;  // Queued bytes above which a producer should pause.
   std::size_t low_bytes = 64 * 1024;    // The number at which it may continue.
-  // Above this number push() fails: it limits the memory that a peer which does not read can cost.
+  // A push() that would exceed this number fails, which limits the memory for a peer that does not read.
   std::size_t bytes_max = 1024 * 1024;
 };
 
@@ -64,9 +64,10 @@ class Outbox {
   Result<> push(std::string_view bytes);
   Result<> push(Buffer&& bytes);
 
-  std::size_t queued_bytes() const noexcept { return queue_.size(); }  // Including the bytes that are being written.
+  // This includes the bytes that are being written.
+  std::size_t queued_bytes() const noexcept { return queue_.size(); }
   bool is_above_high() const noexcept { return queued_bytes() > options_.high_bytes; }
-  // Completes when at most low_bytes are queued, or nothing.
+  // Completes when at most low_bytes are queued, or when the queue is empty.
   [[nodiscard]] Wait below_low() noexcept;
   [[nodiscard]] Wait drained() noexcept;
 

@@ -1,4 +1,4 @@
-// keel/net/resolver.h — converts host names to addresses; looks them up off the loop and remembers them.
+// keel/net/resolver.h — resolves host names to addresses on other threads than the loop's, and caches the results.
 //
 //   ThreadPool lookups({.name = "resolver", .threads = 2});    // one for all workers
 //   Resolver resolver(lookups);                                // one per worker
@@ -8,20 +8,20 @@
 // IPv4 and IPv6 literals are resolved immediately. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
 // what nsswitch.conf says), and the addresses keep its order of preference (RFC 6724). A caller that asks for a name
 // which is already being looked up waits for the same result. getaddrinfo does not return how long a result is valid:
-// `lifetime` sets it. Where getaddrinfo does not know "localhost" (no /etc/hosts), or a name that ends in ".localhost",
-// the address is 127.0.0.1 (RFC 6761 §6.3).
+// `lifetime` sets this time. If getaddrinfo does not know "localhost" (no /etc/hosts) or a name that ends in
+// ".localhost", the address is 127.0.0.1 (RFC 6761 §6.3).
 //
-// Errors:    NotFound "no such host 'x'"; Unavailable when no name server responds now (such a result is not
-//            remembered, and while the last good one is not older than stale_lifetime, that one is given instead);
-//            InvalidArgument for what is not a name; ResourceExhausted when lookups_max are under way; Cancelled and
-//            DeadlineExceeded.
+// Errors:    NotFound "no such host 'x'"; Unavailable when no name server responds (such a result is not remembered,
+//            and if the last good result is not older than stale_lifetime, that result is returned instead);
+//            InvalidArgument for a text that is not a host name; ResourceExhausted when lookups_max look-ups are under
+//            way; Cancelled and DeadlineExceeded.
 // Ownership: the caller owns the result.
-// Lifetime:  outlives the tasks that wait (checked). A lookup that is in progress when the resolver is destroyed
+// Lifetime:  must outlive the tasks that wait (checked). A lookup that is in progress when the resolver is destroyed
 //            continues, and its result is dropped: so the pool must be stopped, and the loop must have run the pool's
 //            jobs, before the loop is destroyed.
 // Threads:   the worker it was made on. The lookup function runs on the pool, several at a time.
 // Cancel:    the caller stops waiting; the lookup continues and its result is remembered.
-// Cost:      a result from memory: a hash and a copy. A new one: a job on the pool.
+// Cost:      a remembered result takes a hash and a copy; a new one takes a job on the pool.
 
 #pragma once
 

@@ -15,16 +15,16 @@
 //   }
 //   int main() { return run({.workers = 4, .drain = 10_s}, &serve) ? 0 : 1; }
 //
-// SIGINT and SIGTERM stop the tasks: what they wait for ends with Cancelled, and so do the tasks; that counts as
-// success. A second signal, however soon it comes, is handled as it was before the call of run(): usually it ends the
-// process immediately, without a drain. timeout(1) sends two signals, one to its child and one to the child's group;
-// timeout --foreground sends one. A service that needs more than that (logs, configuration, health) is an app::App,
-// which treats a second signal within 200 ms as part of the first.
+// SIGINT and SIGTERM stop the tasks: the operations that they wait for end with Cancelled, and so do the tasks; that
+// counts as success. A second signal, however soon it arrives, has the effect that it had before the call of run():
+// usually it ends the process immediately, without a drain. timeout(1) sends two signals, one to its child and one to
+// the child's group; timeout --foreground sends one. A service that needs more than that (logs, configuration, health)
+// is an app::App, which treats a second signal within 200 ms as part of the first.
 //
-// Result:   the error of a task that was not stopped. Unsupported when the engine is not available, ResourceExhausted
-//           when there are no descriptors or threads.
-// Threads:  call it where no loop runs; it waits there; only one run() can be active in a process.
-// Lifetime: everything the tasks refer to must outlive the call; when it returns all tasks are gone.
+// Result:   the error of a task that failed without being stopped. Unsupported when the engine is not available,
+//           ResourceExhausted when the system has no more descriptors or threads.
+// Threads:  call it on a thread that runs no loop; it blocks that thread; only one run() can be active in a process.
+// Lifetime: objects that the tasks refer to must outlive the call; when it returns, all tasks are destroyed.
 
 #pragma once
 
@@ -53,21 +53,21 @@ struct RunOptions {
   int workers = 1;  // The number of threads, each with an event loop; 0: one per core that this process may use.
   io::EngineKind engine = io::EngineKind::Auto;
   bool pin = false;     // Pins worker i to the i-th allowed core.
-  Duration drain = {};  // The time that tasks which watch stopping() have after a signal until they are stopped.
+  Duration drain = {};  // After a signal, tasks that watch stopping() have this much time before they are stopped.
   // When a worker has not returned to its loop for this time, on_stall is called, on a separate thread, with the place
   // where the worker is (io/stall_watch.h). Zero: not watched.
   Duration stall_after = {};
   Function<void(const io::Stall&)> on_stall = {};
-  // Outlives the call. net_accepted_total, by worker: what the listeners of Worker::listen() have accepted. Null: not
-  // counted.
+  // Counts in net_accepted_total, by worker, the connections that the listeners of Worker::listen() accept. The
+  // registry must outlive the call. Null: not counted.
   metrics::Registry* metrics = nullptr;
 };
 
 class Worker;
 
-// Runs one task on each of several workers: `begin` is called once on each, one after the other. A task that fails ends
-// the others as a signal does, and its error names the worker; several errors become one text, with the code of the
-// first.
+// Runs one task on each of several workers: `begin` is called once on each worker, on one after the other. A task that
+// fails stops the others as a signal does, and its error names the worker; several errors become one error with all
+// messages and the code of the first.
 Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin);
 
 // The worker of a task of run(). Use it on that worker's thread; it lives until run() returns.
@@ -81,9 +81,9 @@ class Worker {
   int workers() const noexcept;
 
   // This worker's listener at an address where every worker listens: with TCP each worker has its own socket
-  // (SO_REUSEPORT), and the kernel distributes connections by a hash; a Unix socket, like options.inherited, is shared,
-  // and the workers take turns. With port 0 the system chooses a port for the first worker, and all workers use it.
-  // Errors as Listener::bind(); AlreadyExists also when another process shares its port.
+  // (SO_REUSEPORT), and the kernel distributes connections by a hash; all workers share a Unix socket or the sockets of
+  // options.inherited, and take turns in accepting. With port 0 the system chooses a port for the first worker, and all
+  // workers use it. Errors are those of Listener::bind(); AlreadyExists also when another process shares the port.
   Result<Listener> listen(const Address& address, const io::ListenOptions& options = {});
 
   // Set when the program is to end: a signal has arrived, or another worker's task has failed.

@@ -1,5 +1,5 @@
-// keel/net/blocking/datagram.h — messages without a connection, in programs without a loop: the names of
-// net/datagram.h, and calls that wait.
+// keel/net/blocking/datagram.h — messages without a connection, in programs without a loop: the API of net/datagram.h
+// with calls that block.
 //
 //   KEEL_TRY(auto socket, blocking::DatagramSocket::connect(*Address::parse("127.0.0.1:7000")));
 //   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -9,16 +9,17 @@
 //   }
 //   return fail(Code::Unavailable, "no reply");
 //
-// Every call takes a time limit; without one it waits for ever. Signals do not end a wait.
-// net/datagram.h describes what UDP does with datagrams, and what may be sent.
+// Every call takes a time limit; without one it waits forever. Signals do not end a wait. net/datagram.h describes how
+// UDP treats datagrams, and which ones may be sent.
 //
-// Errors:    DeadlineExceeded when the time is over, Cancelled after shutdown(); all others as in net/datagram.h. A
-//            receive that fails loses nothing.
+// Errors:    DeadlineExceeded when the time limit is reached, Cancelled after shutdown(); all others as in
+//            net/datagram.h. A receive that fails loses nothing.
 // Ownership: owns its descriptor and room for 16 datagrams; movable between calls.
-// Threads:   one receives and one sends at a time; shutdown() on any while the socket is open. It must not be used on a
-//            worker of a loop, which is a bug.
-// Cost:      one system call for up to 16 datagrams that are there, and for up to 64 of send_many; two more when a call
-//            has to wait. A socket reserves 1 MiB of address space; only the pages that are touched take memory.
+// Threads:   one thread may receive and one may send at a time; shutdown() on any while the socket is open. Using it on
+//            a worker of a loop is a bug.
+// Cost:      one system call for up to 16 datagrams that have arrived, and for up to 64 datagrams of send_many(); two
+//            more when a call has to wait. A socket reserves 1 MiB of address space; only the pages that are touched
+//            take memory.
 
 #pragma once
 
@@ -42,10 +43,10 @@ using OutgoingDatagram = io::OutgoingDatagram;  // bytes, to, segment_bytes; see
 // A socket for datagrams whose calls block.
 class DatagramSocket {
  public:
-  // Receives at `address`; with port 0, the system chooses the port. AlreadyExists, PermissionDenied. The path of a
-  // Unix socket is taken over when no process has it open, and stays when the socket is closed.
+  // Receives at `address`; with port 0, the system chooses the port. AlreadyExists, PermissionDenied. If the path of a
+  // Unix socket exists but no process has it open, it is taken over; the path remains when the socket is closed.
   static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
-  // Sends to `peer` and receives only from it; nothing is sent yet. NotFound, Unavailable: for a Unix path.
+  // Sends to `peer` and receives only from it; nothing is sent yet. Errors for a Unix path: NotFound, Unavailable.
   static Result<DatagramSocket> connect(const Address& peer, io::DatagramOptions options = {});
   DatagramSocket(DatagramSocket&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   DatagramSocket& operator=(DatagramSocket&& other) noexcept;
@@ -57,10 +58,10 @@ class DatagramSocket {
   // as several datagrams of that size; the last one may be shorter.
   Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever(),
                 std::uint32_t segment_bytes = 0);
-  // Sends several in order. Returns the number sent: if these are not all, the next one failed or the time was up.
-  // Fails when this happens to the first one.
+  // Sends several datagrams in order, and returns the number sent. If this is less than all of them, the next one
+  // failed or the time limit was reached. The call fails when this happens to the first one.
   Result<std::size_t> send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout = Duration::forever());
-  // Waiting and later calls on this socket end with Cancelled.
+  // Ends waiting and later calls on this socket with Cancelled.
   void shutdown() noexcept;
   void close() noexcept;
 
@@ -72,9 +73,9 @@ class DatagramSocket {
   Result<> join_group(const Address& group, std::uint32_t interface = 0);
   Result<> leave_group(const Address& group, std::uint32_t interface = 0);
   Address local_address() const noexcept;
-  Address peer_address() const noexcept;  // Empty when it is not connected.
-  // Its descriptor, for getsockopt, setsockopt, ioctl and poll (up to 16 datagrams may have been read ahead), and to be
-  // duplicated; the socket closes it.
+  Address peer_address() const noexcept;  // Empty when the socket is not connected.
+  // The descriptor, which may be duplicated and passed to getsockopt, setsockopt, ioctl and poll (up to 16 datagrams
+  // may have been read ahead); the socket closes it.
   int native_handle() const noexcept;
 
  private:

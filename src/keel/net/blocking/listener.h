@@ -6,12 +6,12 @@
 // Options are those of io/socket_options.h: backlog, reuse_port, no_delay, buffers, inherited, dual_stack, fast_open.
 //
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: Cancelled after
-//            shutdown(), DeadlineExceeded, ResourceExhausted when descriptors or memory have run out; later it may be
-//            tried again.
-// Ownership: owns its descriptor; movable. The path of a Unix socket is kept, and is taken over by the next process
-//            that binds it.
-// Threads:   any number may accept; shutdown() on any while the listener is open. It must not be used on a worker of a
-//            loop, which is a bug.
+//            shutdown(), DeadlineExceeded, ResourceExhausted when descriptors or memory run out; a later accept may
+//            succeed.
+// Ownership: owns its descriptor; movable. The path of a Unix socket remains, and the next process that binds it takes
+//            it over.
+// Threads:   any number of threads may accept; shutdown() on any while the listener is open. Using it on a worker of a
+//            loop is a bug.
 
 #pragma once
 
@@ -30,12 +30,13 @@ class Listener {
   ~Listener();
 
   Result<Stream> accept(Duration timeout = Duration::forever());
-  // Every accept ends with Cancelled, both waiting calls and later ones, so that their threads can be joined.
-  // Connections that were not accepted are reset, at the latest when the listener is destroyed.
+  // Ends waiting and later accepts with Cancelled, so that the threads that accept can be joined. Connections that were
+  // not accepted are reset, at the latest when the listener is destroyed.
   void shutdown() noexcept;
-  // Where it listens, with the port the system chose for port 0.
+  // The address on which it listens, with the port that the system chose for port 0.
   Address address() const noexcept;
-  // Its descriptor, for getsockopt, setsockopt and poll, and to be duplicated or inherited; the listener closes it.
+  // The descriptor, which may be passed to getsockopt, setsockopt and poll, duplicated or inherited; the listener
+  // closes it.
   int native_handle() const noexcept { return fd_; }
 
  private:

@@ -1,20 +1,19 @@
-// keel/net/blocking/stream.h — a byte stream for programs without a loop: the names of net/stream.h, and calls that
-// wait.
+// keel/net/blocking/stream.h — a byte stream for programs without a loop: the API of net/stream.h with calls that
+// block.
 //
 //   KEEL_TRY(auto stream, blocking::Stream::connect(*Address::parse("127.0.0.1:7000"), 2_s));
 //   KEEL_TRY_VOID(stream.write("hello\n", 1_s));
 //   KEEL_TRY(Chunk line, stream.read_until("\n", 1024, 1_s));
 //
-// Every call takes a time limit; without one it waits for ever. Signals do not end a wait.
+// Every call takes a time limit; without one it waits forever. Signals do not end a wait.
 //
-// Errors:    DeadlineExceeded when the time is over; Unavailable with the errno when the connection breaks. A read that
-//            fails loses nothing: what had come is there for the next one. After a write that was not finished it is
-//            unknown how much has been sent, so the stream is of no more use.
+// Errors:    DeadlineExceeded when the time limit is reached; Unavailable with the errno when the connection breaks. A
+//            read that fails loses nothing: the next read returns the bytes that had arrived. After a write that fails,
+//            it is unknown how much was sent, so the stream is no longer usable.
 // Ownership: owns its descriptor and a buffer; movable. The destructor closes the connection: written bytes are still
-//            sent. But if received bytes were not read, the connection is reset, and the peer may lose bytes that are
-//            on their way to it; close_gently() prevents that.
-// Threads:   one at a time; shutdown() on any while the stream is open. It must not be used on a worker of a loop,
-//            which is a bug.
+//            sent. But if received bytes were not read, the connection is reset, and the peer may lose bytes that it
+//            has not received yet; close_gently() prevents that.
+// Threads:   one thread at a time; shutdown() on any while the stream is open. Using it on a worker of a loop is a bug.
 // Cost:      a system call for each recv and send; two more when a call with a time limit has to wait.
 
 #pragma once
@@ -33,7 +32,7 @@
 
 namespace keel::blocking {
 
-// Received bytes; valid until the next read of their stream, or its end.
+// Received bytes; valid until the next read of their stream or its destruction.
 using Chunk = std::string_view;
 
 class Stream {
@@ -45,13 +44,13 @@ class Stream {
   static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Connects to the first of several addresses that responds, trying one after the other: each gets an equal share of
-  // the time that remains for it and the addresses after it; the last one gets all of it. If there is no time limit,
-  // the system's limit applies, about two minutes for each silent address. An error names every address that was tried,
-  // and has the code of the last one. InvalidArgument: there is no address.
+  // the remaining time, which it divides with the addresses after it; the last one gets all that remains. If there is
+  // no time limit, the system's limit applies, about two minutes for each silent address. An error names every address
+  // that was tried, and has the code of the last one. InvalidArgument: there is no address.
   static Result<Stream> connect(const std::vector<Address>& addresses, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
-  // Connects to one of the addresses of `host` in the same way. Looking it up (getaddrinfo) has a time limit of its
-  // own, which the system sets; the time it takes is subtracted from `timeout`.
+  // Connects to one of the addresses of `host` in the same way. The look-up (getaddrinfo) has its own time limit, which
+  // the system sets; the time that it takes is subtracted from `timeout`.
   static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Takes over a connected socket, and makes it blocking.
@@ -66,7 +65,7 @@ class Stream {
   Result<Chunk> receive(Duration timeout = Duration::forever());
   // Copies at most `into.size()` bytes; returns their number, or 0 at the end.
   Result<std::size_t> read(std::span<char> into, Duration timeout = Duration::forever());
-  // Fills `into`. Unavailable when the peer finishes before; the message has the number of received and of expected
+  // Fills `into`. Unavailable when the peer finishes too early; the message has the numbers of received and expected
   // bytes.
   Result<> read_exact(std::span<char> into, Duration timeout = Duration::forever());
   // Reads up to and including the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
@@ -76,8 +75,9 @@ class Stream {
   Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
   // Writes several pieces in order, at most `parts_max`.
   Result<> write(std::span<const std::string_view> parts, Duration timeout = Duration::forever());
-  // Sends `bytes` bytes of a plain file, open for reading as the descriptor `file`, from `offset`: sendfile(2).
-  // OutOfRange when it ends before; InvalidArgument for a folder or a pipe. The disk has no time limit.
+  // Sends `bytes` bytes from `offset` on of a regular file, whose descriptor `file` is open for reading, with
+  // sendfile(2). OutOfRange when the file ends too early; InvalidArgument for a folder or a pipe. Reads of the disk
+  // have no time limit.
   Result<> send_file(int file, std::uint64_t offset, std::uint64_t bytes, Duration timeout = Duration::forever());
   // Tells the peer that no more bytes will follow; reading continues.
   void shutdown_write() noexcept;
@@ -85,10 +85,10 @@ class Stream {
   // bytes that have arrived and then the end.
   void shutdown() noexcept;
   void close() noexcept;
-  // Closes so that the peer receives everything that was written, even if it keeps sending: ends the writing, then
-  // reads and drops what the peer sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes
-  // in any case. On DeadlineExceeded, on OutOfRange (more than `bytes_max` arrived) and on Unavailable, the peer may
-  // not have received everything.
+  // Closes so that the peer receives everything that was written, even if it keeps sending: shuts down writing, then
+  // reads and drops the bytes that the peer sends until it finishes, for at most `timeout` and `bytes_max` bytes; then
+  // closes in any case. On DeadlineExceeded, on OutOfRange (more than `bytes_max` arrived) and on Unavailable, the peer
+  // may not have received everything.
   Result<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // Call it while the stream is open; see socket_options.h.
@@ -96,8 +96,8 @@ class Stream {
   io::SocketOptions options() const;
   Address local_address() const noexcept;
   Address peer_address() const noexcept;
-  // Its descriptor, for getsockopt, setsockopt, ioctl and poll (bytes that were read ahead are no longer in it), and to
-  // be duplicated; the stream closes it.
+  // The descriptor, which may be duplicated and passed to getsockopt, setsockopt, ioctl and poll (bytes that were read
+  // ahead are no longer in it); the stream closes it.
   int native_handle() const noexcept { return fd_; }
 
  private:

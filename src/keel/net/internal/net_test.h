@@ -27,7 +27,7 @@ using io::testing::Which;
 inline auto every_kind() {
   return testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringUnix, Which::EpollUnix, Which::SimUnix);
 }
-// And under a layer, for what only uses pair().
+// The same and a layered stream, for tests that use only pair().
 inline auto every_kind_and_layered() {
   return testing::Values(Which::Uring, Which::Epoll, Which::Sim, Which::UringUnix, Which::EpollUnix, Which::SimUnix,
                          Which::UringLayered, Which::EpollLayered, Which::SimLayered);
@@ -39,13 +39,13 @@ inline Task<> write(Stream& stream, std::string text) { co_await stream.write(te
 class NetTest : public io::testing::LoopTest {
  protected:
   void TearDown() override {
-    if (loop_ != nullptr) settle();  // What ends with a stream may end another one.
+    if (loop_ != nullptr) settle();  // A task that ends with one stream may end another stream.
     LoopTest::TearDown();
     EXPECT_EQ(TestLayer::alive, 0);
     for (const std::string& path : paths_) std::remove(path.c_str());
   }
 
-  // Where nobody listens yet.
+  // An address at which no socket listens yet.
   Address free_address() {
     if (!is_unix()) return any_port();
     paths_.push_back(testing::TempDir() + "keel_net_" + std::to_string(getpid()) + '_' + std::to_string(paths_.size()) +

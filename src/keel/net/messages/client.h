@@ -8,10 +8,10 @@
 // Errors:    connect() fails as Stream::connect does, with DeadlineExceeded, with Protocol when the server speaks
 //            another protocol, with Unsupported when there is no common version, and with the server's reason when it
 //            closes the connection immediately.
-// Ownership: owns its Peer; movable. The destructor closes the connection after the queued frames, and stops the
-//            handlers, which end later: objects that they refer to must live until the loop ends, or until close() has
-//            completed.
-// Lifetime:  tasks that wait for replies get Unavailable when it is destroyed.
+// Ownership: owns its Peer; movable. The destructor closes the connection once the queued frames are sent, and stops
+//            the handlers, which end later: objects that they refer to must live until the loop ends, or until close()
+//            has completed.
+// Lifetime:  when the client is destroyed, tasks that wait for replies get Unavailable.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled connect() closes its socket.
 
@@ -39,7 +39,7 @@ class MessageMetrics;
 struct ClientOptions {
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  // Handlers for messages and requests of the server; must outlive the client. Null: the client handles none.
+  // Handlers for messages and requests of the server; they must outlive the client. Null: the client handles none.
   const Handlers* handlers = nullptr;
   TransportLayers* layers = nullptr;  // tls::Layers, for TLS; must outlive the client. Null: no TLS.
   // The host that the server's certificate must be valid for, if TLS is used. It must live until the client is
@@ -65,12 +65,13 @@ class Client {
   }
   ~Client() { reset(); }
 
-  // Each throws a Bug (base/bug.h) when it was moved from.
+  // Each throws a Bug (base/bug.h) when the client was moved from.
   Peer& operator*() const;
   Peer* operator->() const { return &**this; }
 
   // Sends no more requests, waits at most close_timeout until the peer's requests are handled and the queue is sent,
-  // and closes. Completes when nothing of the connection is left; immediately if it was closed or moved from before.
+  // and then closes the connection. Completes when nothing of the connection is left, or immediately if the client was
+  // closed or moved from before.
   Task<> close();
 
  private:

@@ -22,10 +22,10 @@
 //
 // Errors:    problem() is a string literal. code() is Protocol, DataLoss for a wrong checksum and for a frame without
 //            one after a frame that had one, or OutOfRange for a frame that is too large.
-// Ownership: a payload is a view into what was fed, or into the reader if the frame came in pieces.
+// Ownership: a payload is a view into the bytes that were fed, or into the reader if the frame arrived in pieces.
 // Threads:   one at a time.
-// Cost:      a frame that came whole is not copied. Of a frame that arrives in pieces, only the received bytes are
-//            kept, whatever length it declares; an idle reader has no buffer.
+// Cost:      a frame that arrives whole is not copied. For a frame that arrives in pieces, the reader keeps only the
+//            received bytes, whatever length the frame declares; an idle reader has no buffer.
 
 #pragma once
 
@@ -49,11 +49,11 @@ enum class FrameKind : std::uint8_t {
   Request = 3,   // Gets one Response or Failure with its id.
   Response = 4,  // Its payload is the reply.
   Failure = 5,   // Its payload is an error (put_error).
-  Cancel = 6,    // The response to request `id` is no longer needed; it is sent nevertheless.
+  Cancel = 6,    // The response to request `id` is no longer needed; the peer sends one nevertheless.
   Open = 7,      // Opens the stream `id`: the lower half is its index, the upper half any number.
   Data = 8,      // One message of a stream.
   Credit = 9,    // The payload is a u32: how many more bytes may be sent in the stream.
-  End = 10,      // The sender's direction of the stream has ended; a payload is the error that ended it.
+  End = 10,      // The sender's direction of the stream has ended; a payload, if any, is the error that ended it.
   Abandon = 11,  // The sender accepts nothing more from the stream: the peer must end its direction.
   Ping = 12,
   Pong = 13,
@@ -90,7 +90,7 @@ class FrameReader {
   // The next frame. False: there is no complete frame, and the incomplete part was kept; or there is a problem, which
   // is then permanent.
   bool next(Frame& frame);
-  // Bytes that were fed and not taken yet have moved to the end of `bytes`.
+  // Tells the reader that the bytes which it has not taken yet now are at the end of `bytes`.
   void moved(std::string_view bytes) noexcept { rest_ = bytes.substr(bytes.size() - rest_.size()); }
 
   const char* problem() const noexcept { return problem_; }
@@ -108,12 +108,12 @@ class FrameReader {
   std::string_view rest_;
   Buffer kept_;
   bool is_given_ = false;       // Whether the frame in kept_ was returned.
-  bool has_checksums_ = false;  // A frame had one: then all frames after it have one.
+  bool has_checksums_ = false;  // A frame had a checksum, so all later frames must have one.
   Code code_ = Code::Protocol;
   const char* problem_ = nullptr;
 };
 
-// The bytes around the payload of a frame to be sent: `frame` with its payload.
+// The bytes before and after the payload of a frame to be sent.
 class FrameHead {
  public:
   explicit FrameHead(const Frame& frame, bool has_checksum = false) noexcept;
@@ -137,26 +137,26 @@ struct Hello {
 
   std::uint8_t version_min = version;
   std::uint8_t version_max = version;
-  bool wants_checksums = false;       // Asks the peer for checksums: both sides send them if either wants them.
-  std::uint16_t requests_max = 0;     // The number of requests at the same time.
-  std::uint16_t streams_max = 0;      // Opened by the peer at the same time.
-  std::uint32_t frame_bytes_max = 0;  // The size of a whole frame.
+  bool wants_checksums = false;       // Requests checksums: both sides send them if either requests them.
+  std::uint16_t requests_max = 0;     // The maximum number of concurrent requests.
+  std::uint16_t streams_max = 0;      // The maximum number of streams that the peer may have open.
+  std::uint32_t frame_bytes_max = 0;  // The maximum size of a whole frame.
   std::uint32_t stream_bytes = 0;     // The credit with which a stream begins.
-  std::uint32_t heartbeat_ms = 0;     // It pings after this time without a frame; 0: never.
+  std::uint32_t heartbeat_ms = 0;     // This side sends a ping after this time without a frame; 0: never.
 };
 // Appends the payload of a Hello.
 void put_hello(Buffer& out, const Hello& hello);
-// Protocol: it is not a Hello. Fields that a later version appends are ignored.
+// Protocol: `payload` is not a Hello. Fields that a later version appends are ignored.
 Result<Hello> parse_hello(std::string_view payload);
 // The version that both sides use. Unsupported: there is no common version.
 Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs);
 
-// An error as the payload of a Failure, an End or a Close: its code, and its message if that is the application's own.
-// An error from the environment or a bug is sent without its message, and as Internal unless its code says that a retry
-// may help.
+// An error as the payload of a Failure, an End or a Close: its code, and its message if the application wrote it. An
+// error from the environment or a bug is sent without its message, and with the code Internal unless its own code says
+// that a retry may help.
 void put_error(Buffer& out, const Error& error);
-// The error is from the environment; its message is "the peer failed to handle the request" if none was sent. Internal
-// for an unknown code.
+// Returns the error, which counts as one from the environment; its message is "the peer failed to handle the request"
+// if none was sent. Internal for an unknown code.
 Error parse_error(std::string_view payload);
 
 }  // namespace keel::messages

@@ -7,20 +7,20 @@
 //   handlers.on_raw(9, [](Peer&, std::string_view bytes) { return std::string(bytes); });
 //   handlers.on_stream<Rows>([&](Peer&, Rows which, MessageStream out) -> Task<> { … });
 //
-// A handler is a function, or a lambda that is kept with its captures as long as the Handlers: so even a coroutine may
-// have captures. It takes (Peer&, M), and returns a Task<Reply>, a Task<>, a Result<Reply>, a reply or nothing. Its
-// result is sent as the reply if the message was a request; for a one-way message it is dropped, and an error is
-// counted.
+// A handler is a function or a lambda. A lambda is kept, with its captures, as long as the Handlers, so even a
+// coroutine lambda may have captures. It takes (Peer&, M), and returns a Task<Reply>, a Task<>, a Result<Reply>, a
+// reply or nothing. Its result is sent as the reply if the message was a request; for a one-way message it is dropped,
+// and an error is counted.
 //
 // The handlers of one-way messages start in the order of arrival; those that wait run concurrently.
 //
 // Errors:    an error or exception of a handler is sent to the peer (put_error in frame.h). Two handlers of one type
 //            are a bug (base/bug.h).
 // Lifetime:  must outlive the servers and clients that use it.
-// Threads:   not changed while they run; may be shared by workers where its handlers may.
+// Threads:   must not change while servers or clients run; workers may share it if they may share its handlers.
 // Cancel:    a handler is stopped when the peer cancels its request, when its deadline passes, and when the connection
 //            ends.
-// Cost:      a search among the types; a handler that is a task also takes its frame and a block of the pool.
+// Cost:      a search among the types; a handler that is a task also takes its coroutine frame and a block of the pool.
 
 #pragma once
 
@@ -80,7 +80,7 @@ class Handlers {
   template <class M, class F>
   Handlers& on_stream(F f);
 
-  // A connection calls it. Null: no handler is registered.
+  // Called by a connection. Null: no handler is registered.
   using Handle = Function<void(internal::Incoming&)>;
   const Handle* find(std::uint16_t type, internal::Incoming::What what) const noexcept;
 

@@ -8,8 +8,8 @@
 //   template <>                                                // of a type that is not yours to change
 //   inline constexpr std::uint16_t keel::messages::message_type_of<Point> = 2;
 //
-// A reply has no number, because the request determines its type. A std::string or a Buffer as the reply is the payload
-// itself, and Raw{type, bytes} is a message with any bytes.
+// A reply has no number, because the request determines its type. If a reply is a std::string or a Buffer, its bytes
+// are the payload. Raw{type, bytes} is a message with any bytes as its payload.
 //
 // Threads: functions.
 // Cost:    as in cbor.h.
@@ -47,7 +47,7 @@ consteval std::uint16_t declared_type() {
     return 0;
   }
 }
-// GCC 12 destroys an aggregate twice that is made within an awaiting expression (task/compiler_test.cc).
+// GCC 12 destroys an aggregate twice if it is made within an awaiting expression (task/compiler_test.cc).
 template <class M>
 constexpr void refuse_made_in_call() noexcept {
   static_assert(
@@ -80,7 +80,7 @@ void encode(Buffer& out, const T& value) {
   }
 }
 
-// InvalidArgument with everything that is wrong.
+// InvalidArgument: the message lists everything that is wrong.
 template <class T>
 Result<T> decode(std::string_view payload) {
   if constexpr (std::is_void_v<T>) {

@@ -1,4 +1,5 @@
-// keel/net/messages/message_stream.h — related messages in both directions, as many as the other side has room for.
+// keel/net/messages/message_stream.h — a sequence of related messages in each direction, limited by the room that the
+// receiver has for them.
 //
 //   MessageStream rows = co_await peer.open(month);                    // asks
 //   while (auto row = co_await rows.receive<Row>()) use(*row);         // nullopt: the peer has finished
@@ -8,15 +9,15 @@
 //   });                                                                // its end, or its error, ends the stream
 //
 // Each side may send until it finishes; the two directions are independent. A sender begins with as much credit as the
-// other side has room for (PeerOptions::stream_bytes_max), and gets more when that has been taken; a message is sent
-// whole if there is any credit.
+// other side has room for (PeerOptions::stream_bytes_max), and gets more when the receiver has taken those messages; if
+// any credit is left, a message is sent whole.
 //
-// Errors:    receive: the error with which the peer has ended its direction, from the environment; InvalidArgument for
-//            a message that cannot be read as M, which is consumed nevertheless; Unavailable when the connection has
-//            ended. send: Cancelled when the peer takes nothing more; FailedPrecondition after finish(); OutOfRange for
-//            a message larger than the peer's frames; Unavailable. Both, in the handler of a one-way message:
-//            ResourceExhausted in the cases of Peer::request, instead of a wait. A second task that sends, or that
-//            receives, is a bug (base/bug.h): its await throws, and the first one continues.
+// Errors:    receive: the error with which the peer ended its direction, as one from the environment; InvalidArgument
+//            for a message that cannot be read as M, which is consumed nevertheless; Unavailable when the connection
+//            has ended. send: Cancelled when the peer accepts no more messages; FailedPrecondition after finish();
+//            OutOfRange for a message larger than the peer's frames; Unavailable. Both, in the handler of a one-way
+//            message: ResourceExhausted instead of a wait, in the same cases as Peer::request. A second task that
+//            sends, or that receives, is a bug (base/bug.h): its await throws, and the first one continues.
 // Ownership: movable. Destroying it ends both directions: the peer receives Cancelled unless finish() was called or the
 //            peer had already ended its direction. In a handler, the end of the handler ends the stream, and its error
 //            is what the peer receives.
@@ -128,7 +129,8 @@ class MessageStream {
   void finish();
   // Ends this side's direction with an error, which the peer receives.
   void finish(Error error);
-  // The connection; null when it, or both directions of the stream, have ended. The peer may end both at any time.
+  // The connection; null when the connection, or both directions of the stream, have ended. The peer may cause either
+  // at any time.
   Peer* peer() const noexcept;
 
  private:

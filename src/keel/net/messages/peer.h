@@ -8,8 +8,8 @@
 //
 //   MessageStream rows = co_await peer.open(month);                // message_stream.h
 //
-// Give a struct with strings or lists a name on the line before the awaited call, as here: GCC 12 destroys structs
-// twice that are made within an awaited expression, so that this does not compile.
+// Make a struct with strings or lists a named variable before the awaited call, as in this example: GCC 12 destroys
+// structs twice if they are made within an awaited expression, so passing such a temporary does not compile.
 //
 // Once connected, both sides are equal: each may send requests, and incoming messages are handled by that side's
 // Handlers (handlers.h).
@@ -17,20 +17,21 @@
 // Deadlines: a request carries the time that is left until the deadline of the awaiting task; its handler runs under
 //            that deadline. A request whose task is stopped is cancelled at the peer.
 // Trace:     a request carries the trace of the awaiting task.
-// Errors:    a request fails with the error of the peer's handler: its code, from the environment, and its message if
-//            that was the application's own (put_error in frame.h). NotFound: the peer has no handler for this type.
-//            InvalidArgument: the peer could not read the message. Protocol: the reply cannot be read. Unavailable: the
-//            connection has ended before the reply, so that it is unknown whether the peer has handled the request, or
-//            the peer accepts no new requests. OutOfRange: the message is larger than the peer accepts.
-//            ResourceExhausted: the caller is the handler of a one-way message, and all other handlers that may run
-//            (messages_max) already wait for this peer. Cancelled and DeadlineExceeded. try_send() fails with
+// Errors:    a request fails with the error of the peer's handler: its code, as an error from the environment, and its
+//            message if the peer's application wrote it (put_error in frame.h). NotFound: the peer has no handler for
+//            this type. InvalidArgument: the peer could not read the message. Protocol: the reply cannot be read.
+//            Unavailable: the connection ended before the reply, so it is unknown whether the peer handled the request;
+//            or the peer accepts no new requests. OutOfRange: the message is larger than the peer accepts.
+//            ResourceExhausted: the caller is the handler of a one-way message, and all other such handlers that may
+//            run (messages_max) already wait for this peer. Cancelled and DeadlineExceeded. try_send() fails with
 //            ResourceExhausted when queued_bytes_max would be exceeded, OutOfRange and Unavailable.
 // Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
-// Lifetime:  until FrameSink::on_closed or the handler of closed connections was called (server.h).
+// Lifetime:  a Peer lives until FrameSink::on_closed or ServerOptions::on_closed (server.h) has returned.
 // Threads:   the worker on which it was constructed.
 // Cancel:    a cancelled request occupies its place in the connection (requests_max) until the peer has replied; a
 //            cancelled send has no effect.
-// Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
+// Cost:      no heap in steady state; all bytes that are queued in one iteration of the loop are sent with one system
+//            call.
 
 #pragma once
 
@@ -53,11 +54,12 @@ namespace keel::messages {
 class MessageStream;
 class Peer;
 
-// The limits of a connection. The peer receives the first five and must respect them; otherwise it is disconnected with
-// the reason.
+// The limits of a connection. The peer receives the first five and must respect them; a peer that does not is
+// disconnected and told the reason.
 struct PeerOptions {
-  std::uint32_t frame_bytes_max = 1 << 20;  // The size of an incoming frame; memory of the reading side.
-  // Requests of the peer that are handled at the same time; more have to wait at the peer.
+  // The maximum size of an incoming frame, which limits the memory for reading.
+  std::uint32_t frame_bytes_max = 1 << 20;
+  // Requests of the peer that are handled at the same time; further ones wait at the peer.
   std::uint16_t requests_max = 256;
   std::uint16_t streams_max = 64;               // Streams opened by the peer at the same time.
   std::uint32_t stream_bytes_max = 256 * 1024;  // Bytes received in a stream that its reader has not taken yet.
@@ -67,13 +69,13 @@ struct PeerOptions {
   // One-way messages that are handled at a time; at the limit the connection is not read.
   std::uint16_t messages_max = 256;
   // Queued bytes above which send() waits, or half of queued_bytes_max if that is less. While more bytes of replies are
-  // queued, this side does not read. If it waits for responses or has streams open itself, it continues to read, but
+  // queued, this side does not read. But if it waits for responses or has open streams itself, it continues to read and
   // begins no further handlers of requests: it holds the requests, up to queued_bytes_max of payloads, and rejects
-  // those beyond that with ResourceExhausted. A held request may therefore be handled after a one-way message that was
-  // sent later.
+  // further ones with ResourceExhausted. A held request may therefore be handled after a one-way message that was sent
+  // later.
   std::size_t high_bytes = 256 * 1024;
-  std::size_t low_bytes = 64 * 1024;  // Queued bytes at which it continues.
-  // Queued bytes above which try_send() fails; responses beyond this close the connection.
+  std::size_t low_bytes = 64 * 1024;  // Queued bytes at which waiting sends and reading continue.
+  // Queued bytes above which try_send() fails; a response that would exceed the limit closes the connection.
   std::size_t queued_bytes_max = 4 << 20;
   Duration stall_timeout = 30_s;  // Closes when the peer has accepted no sent bytes for this time.
   Duration hello_timeout = 10_s;  // The time until the peer's first frame, including TLS.
@@ -85,13 +87,14 @@ struct PeerOptions {
 // A session over a connection: called synchronously, in the order of the frames.
 class FrameSink {
  public:
-  // A Session frame has come; its payload lives during the call. An error closes the connection with this reason.
+  // A Session frame has arrived; its payload is valid only during the call. If this returns an error, the connection is
+  // closed with it as the reason.
   virtual Result<> on_frame(Peer& peer, std::string_view payload) noexcept = 0;
-  // Everything that had arrived together was handled.
+  // All frames that arrived together have been handled.
   virtual void on_batch_end(Peer& peer) noexcept = 0;
-  // The queue has shrunk to low_bytes, after it had been longer.
+  // The queue was longer than low_bytes and has shrunk to it.
   virtual void on_writable(Peer& peer) noexcept = 0;
-  // Called once, as the last call; the Peer ends after it.
+  // The last call, made exactly once; the Peer is destroyed after it.
   virtual void on_closed(Peer& peer, const Error& reason) noexcept = 0;
 
  protected:
@@ -110,8 +113,8 @@ struct Outgoing {
 
 class Handling;
 
-// Marks that the handler of a one-way message waits for something that the peer has to send. At least one handler that
-// may run must not wait in this way, because the connection would no longer be read.
+// Marks that the handler of a one-way message waits for a frame of the peer. If all handlers that may run waited in
+// this way, the connection would no longer be read, so at least one must not.
 class PeerWait {
  public:
   PeerWait() = default;
@@ -149,7 +152,7 @@ class CallCore : public Leaf, public Link {
   bool start() noexcept;
 
  protected:
-  // Reads the payload of the reply in the receive buffer.
+  // Decodes the payload of the reply from the receive buffer.
   using Read = Result<> (*)(CallCore& call, std::string_view payload);
   CallCore(Connection& connection, Outgoing&& frame, Read read) noexcept
       : Leaf(&cancel), connection_(&connection), frame_(std::move(frame)), read_(read) {}
@@ -209,14 +212,15 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // Sends the message, and yields the peer's reply. Waits, in order, while the peer already has its maximum number of
-  // requests.
+  // Sends the message, and yields the peer's reply. Waits while the peer already has its maximum number of requests;
+  // waiting requests are sent in the order of their calls.
   template <class Reply = void, class M>
   Call<Reply> request(M&& message) {
     internal::refuse_made_in_call<M>();
     return Call<Reply>(connection(), encoded(FrameKind::Request, message));
   }
-  // Sends a one-way message. Waits, in order, while more than high_bytes are queued.
+  // Sends a one-way message. Waits while more than high_bytes are queued; waiting messages are sent in the order of
+  // their calls.
   template <class M>
   Send send(M&& message) {
     internal::refuse_made_in_call<M>();
@@ -226,36 +230,37 @@ class Peer {
   Result<> try_send(const M& message) {
     return push(encoded(FrameKind::Message, message));
   }
-  // Opens a stream; the first message says what the stream is for. ResourceExhausted: the peer's maximum number of
-  // streams is open.
+  // Opens a stream; the first message says what the stream is for. ResourceExhausted: this side already has as many
+  // streams open as the peer allows.
   template <class M>
   Result<MessageStream> open(M&& message);
 
-  // Sends a frame of the session over this connection. As try_send(), but while at most low_bytes are queued, the frame
-  // may exceed queued_bytes_max.
+  // Sends a frame of the session over this connection. Behaves like try_send(), except that while at most low_bytes are
+  // queued, the frame may exceed queued_bytes_max.
   Result<> try_send_session(std::string_view payload);
-  // Sets the receiver of the frames of sessions; null: there is none. It must outlive the connection, or the time until
-  // another attach().
+  // Sets the receiver of the frames of sessions; null: there is none. The sink must live until the connection ends or
+  // another attach() replaces it.
   void attach(FrameSink* sink) noexcept;
 
   // Closes the connection after sending the queued frames and the reason, within close_timeout. Tasks that wait for
-  // responses of the peer get Unavailable, handlers are stopped. Idempotent: only the first reason is sent.
+  // responses of the peer get Unavailable, and handlers are stopped. Idempotent: only the first reason is sent.
   void close(Error reason);
   // Tells the peer that no new requests and streams are accepted, and continues with the existing ones.
   void drain();
 
   bool is_closed() const noexcept;
-  // This side does not read at present, because of messages_max or high_bytes: the peer's silence means nothing.
+  // Whether this side has stopped reading because of messages_max or high_bytes; if so, silence does not mean that the
+  // peer is dead.
   bool is_paused() const noexcept;
-  // The peer accepts no new requests.
+  // Whether the peer has announced that it accepts no new requests.
   bool is_draining() const noexcept;
   std::size_t queued_bytes() const noexcept;  // The bytes to be sent, including those being sent.
-  std::size_t outstanding() const noexcept;   // Our requests without a response so far.
+  std::size_t outstanding() const noexcept;   // Requests of this side that have no response yet.
   std::size_t handling() const noexcept;      // Requests and messages of the peer that are being handled.
   Address address() const noexcept;
   // The name that the peer has proved by a certificate; empty: none.
   std::string_view identity() const noexcept;
-  // When the last frame came.
+  // When the last frame arrived.
   Instant last_received() const noexcept;
   const PeerOptions& options() const noexcept;
 

@@ -6,21 +6,21 @@
 //   Peer& peer = *co_await devices.peer();              // one of them, for a stream
 //
 // A name is looked up again from time to time, and each of its addresses is a target with its own connections. A
-// request goes to the connection with the fewest requests outstanding. A target that cannot be reached, or whose
+// request goes to the connection with the fewest outstanding requests. A target that cannot be reached, or whose
 // connection broke, is left out for a random time that grows with each failure; a connection whose peer does not
-// respond pings counts as broken (PeerOptions::heartbeat). Connections that break while their target is left out do not
-// count as further failures. A target whose requests fail too often is left out by its circuit breaker
+// respond to pings counts as broken (PeerOptions::heartbeat). Connections that break while their target is left out do
+// not count as further failures. A target whose requests fail too often is left out by its circuit breaker
 // (task/circuit_breaker.h); when that is half open, one request at a time is sent to the target. Connections are made
 // when they are first needed.
 //
 // Retries:   an Idempotent request that failed with a transient error (is_transient) is sent again, to another target
-//            if there is one, within the budget of RetryOptions. A request that was sent once and is not idempotent is
-//            never repeated; but before it is sent, other targets are tried when one cannot be connected. When there is
-//            no target, an Idempotent request waits within the same budget until the first one may be tried again, but
-//            not longer than RetryOptions::backoff_max.
+//            if there is one, within the budget of RetryOptions. A request that is not idempotent is never repeated
+//            once it was sent; but before it is sent, other targets are tried when one cannot be connected. When all
+//            targets are left out, an Idempotent request waits, within the same budget, until the first of them may be
+//            tried again, but not longer than RetryOptions::backoff_max.
 // Errors:    those of Peer::request. Unavailable when no target can be used; the message says why for each of them.
 //            InvalidArgument for a malformed endpoint. Cancelled and DeadlineExceeded.
-// Ownership: owns its connections. A Peer that it returned is valid until the next await.
+// Ownership: owns its connections. A Peer that peer() returned is valid until the next await.
 // Lifetime:  must outlive the tasks that wait (checked). The resolver, handlers and layers must outlive it.
 // Threads:   the worker it was made on; one pool for each worker.
 // Cancel:    a request is cancelled at the peer; connecting continues.
@@ -50,25 +50,26 @@ class Resolver;
 
 namespace keel::messages {
 
-// The endpoints of a pool, and when an endpoint is left out.
+// The endpoints of a pool, and the rules by which an endpoint is left out.
 struct PoolOptions {
   // "host:port", "192.0.2.7:7000" or "unix:/run/devices.sock"; at least one.
   std::vector<std::string> endpoints = {};
   std::size_t connections = 1;     // Connections to each address.
-  Duration timeout = Duration();   // Time limit of a request, with its repetitions. Zero: that of the caller alone.
+  // Time limit of a request, with its retries. Zero: only the caller's deadline applies.
+  Duration timeout = Duration();
   Duration connect_timeout = 5_s;  // Includes TLS and the first frame of the server.
-  // After this time names are looked up again, when there is a request. A look-up that fails is repeated earlier, as an
-  // attempt to connect is.
+  // After this time the next request makes the pool look up the names again. A failed look-up is repeated sooner, with
+  // the same pauses as a failed attempt to connect.
   Duration refresh = 30_s;
-  Duration eject_first = 100_ms;  // The maximum of the first time without a failed target; it doubles
+  Duration eject_first = 100_ms;  // The maximum of the first time for which a failed target is left out; it doubles
   Duration eject_max = 10_s;      // up to this one.
   RetryOptions retry = {};
   CircuitBreakerOptions breaker = {};
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  // Handlers for what the servers send and ask. Null: messages of the peer have no handlers.
+  // Handlers for messages and requests of the servers. Null: the pool handles none.
   const Handlers* handlers = nullptr;
-  // tls::Layers, for TLS: hosts of the endpoints.
+  // tls::Layers, for TLS with the host names of the endpoints.
   TransportLayers* layers = nullptr;
   const MessageMetrics* metrics = nullptr;  // Null: no metrics.
 };
@@ -78,7 +79,7 @@ class Pool {
   enum class Repeat : std::uint8_t { Never, Idempotent };
   struct Stats {
     std::size_t targets = 0;      // The number of addresses.
-    std::size_t ejected = 0;      // The number of addresses that are left out now.
+    std::size_t ejected = 0;      // The number of addresses that are currently left out.
     std::size_t connections = 0;  // The number of open connections.
     std::size_t outstanding = 0;  // Requests that wait for their replies.
     std::uint64_t retries = 0;
@@ -89,7 +90,7 @@ class Pool {
   Pool(Resolver& resolver, PoolOptions options);
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  // Closes the connections, after sending what is queued.
+  // Closes the connections after sending their queued frames.
   ~Pool();
 
   // InvalidArgument for a text that is not an endpoint; the message says what to write.
@@ -115,20 +116,19 @@ class Pool {
   // Returns a connection, and connects if there is none.
   Task<Peer*> peer();
   // Closes the connections after their queued frames, each within PeerOptions::close_timeout, and waits for that. No
-  // request may be under way; one that follows connects again.
+  // request may be under way; a later request connects again.
   Task<> close();
 
   Stats stats() const noexcept;
-  // Unavailable: no target can be reached, as far as requests have tried; the message says what is wrong with each of
-  // them.
+  // Unavailable: no target could be reached when requests last tried; the message says what is wrong with each of them.
   Result<> check() const;
 
  private:
   struct State;
   struct Target;
   enum class For : std::uint8_t { Request, Others };
-  // One attempt: a connection, and for a request the call that its target's circuit breaker has admitted. The target
-  // exists at least as long.
+  // One attempt: a connection and, for a request, the call that the circuit breaker of its target admitted. The target
+  // must live at least as long.
   class Chosen {
    public:
     Chosen(Peer& at, Target* of, std::optional<CircuitBreaker::Call>&& call) noexcept;
@@ -147,7 +147,7 @@ class Pool {
     std::optional<CircuitBreaker::Call> call_;
   };
   Task<Chosen> choose(const Target* other_than, For what);
-  // How long until a target that is left out after a failure may be tried again; none if that takes too long.
+  // The time until a target that is left out after a failure may be tried again; none if that time is too long.
   std::optional<Duration> until_target() const noexcept;
   Retry& retry() noexcept;
   Duration timeout() const noexcept;

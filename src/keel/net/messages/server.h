@@ -39,12 +39,12 @@ class MessageMetrics;
 // The limits of a server, and the functions called when peers come and go.
 struct ServerOptions {
   PeerOptions peer = {};
-  std::size_t connections_max = 10'000;     // Above this number a new connection is closed with ResourceExhausted.
-  Duration drain = 10_s;                    // The time for existing requests and streams to end when it stops.
+  std::size_t connections_max = 10'000;     // A new connection beyond this number is closed with ResourceExhausted.
+  Duration drain = 10_s;                    // How long existing requests and streams have to end when the server stops.
   TransportLayers* layers = nullptr;        // tls::Layers, for TLS; must outlive the server. Null: no TLS.
   const MessageMetrics* metrics = nullptr;  // Must outlive the server (metrics.h). Null: no metrics.
-  // Called when the peer's first frame has come, before anything else of it is handled; and after the connection has
-  // ended, when the Peer is used for the last time.
+  // on_open is called when the peer's first frame has arrived, before any other frame is handled; on_closed is called
+  // after the connection has ended, and is the last use of the Peer.
   Function<void(Peer&)> on_open = {};
   Function<void(Peer&, const Error& reason)> on_closed = {};
 };
@@ -58,17 +58,18 @@ class Server {
 
   // Accepts and serves until `stopping` is set; then drains, closes and ends. Call it once.
   Task<> serve(Listener& listener, Event& stopping);
-  // Serves one more connection, which other code has accepted. Allowed until serve() has ended.
+  // Serves one more connection, which other code accepted. Allowed until serve() has ended.
   void add(Stream stream);
-  // Adds the connections that the listener has taken from the system already, and stops it: if another process
-  // continues with the socket, these connections would otherwise be lost. Use it without serve(), before stop().
+  // Adds the connections that the listener has already taken from the system, and stops the listener: if another
+  // process continues to accept from the socket, these connections would otherwise be lost. Use it without serve(),
+  // before stop().
   Task<> take_rest(Listener& listener);
   // Drains, closes all connections and waits for that; for use without serve(). Requests that a peer sent before it
   // learned of the drain are still handled, so a peer that then switches to another server loses none.
   Task<> stop();
 
-  // Sets other limits while it runs: `connections_max` and `drain` count immediately, `peer` for connections that come
-  // later, because the peer of an open connection already received its limits. No connection is closed.
+  // Sets other limits while it runs: `connections_max` and `drain` take effect immediately, and `peer` takes effect for
+  // later connections, because the peer of an open connection has already received its limits. No connection is closed.
   void change(const PeerOptions& peer, std::size_t connections_max, Duration drain);
 
   std::size_t connections() const noexcept;

@@ -8,11 +8,11 @@
 //   …
 //   runtime.each([&](io::Loop&) { rooms.detach(); });
 //
-// An App does all of this but the call: app.message_pool("rooms").
+// An App does all of this except the request: app.message_pool("rooms").
 //
 // Errors:   those of Pool; Internal when the calling thread is not a worker, or the pool is not attached to that
 //           worker.
-// Threads:  any worker's, each attached and detached on its own. Each worker has its own circuit breakers, retry
+// Threads:  any worker's; attach and detach each worker separately. Each worker has its own circuit breakers, retry
 //           budgets and state of targets: limits apply to each worker, and each worker detects a failing endpoint by
 //           itself.
 // Lifetime: must be detached on every worker before its destructor, when that worker has no request in progress
@@ -37,7 +37,7 @@ class SharedPool {
   SharedPool(const SharedPool&) = delete;
   SharedPool& operator=(const SharedPool&) = delete;
 
-  // Call it on a worker's thread: the worker may send requests from now on, until detach().
+  // Call it on a worker's thread: that worker may then send requests until detach().
   void attach(Resolver& resolver);
   void detach();
 
@@ -58,7 +58,7 @@ class SharedPool {
   // A connection of this worker, for a stream. The pointer is valid until the next await.
   Task<Peer*> peer();
 
-  // The Pool of the worker that calls; null where it is not attached.
+  // The Pool of the calling worker; null if that worker is not attached.
   Pool* here() const noexcept;
   const std::string& name() const noexcept { return name_; }
   const PoolOptions& options() const noexcept { return options_; }

@@ -5,7 +5,8 @@
 //
 // A type is both a message (messages/message.h) and an event; as a message, it is sent field by field.
 //
-// Threads:  any. A message is published on the worker of its session, before the next one of that session is handled.
+// Threads:  any. A message is published on the worker of its session, before the next message of that session is
+//           handled.
 // Lifetime: the bus must outlive the handlers, and the registry the subscription.
 
 #pragma once
@@ -16,13 +17,13 @@
 
 namespace keel::sessions {
 
-// Each event of type E goes to all sessions, until the subscription ends.
+// Sends each event of type E to all sessions until the subscription ends.
 template <class E>
 events::Subscription broadcast_events(events::Bus& bus, Registry& registry, const SendOptions& options = {}) {
   return bus.subscribe<E>([&registry, options](const E& event) { registry.broadcast(event, options); });
 }
 
-// Each message of type M is published. Handlers of the bus that return a Task are not called (events/topic.h).
+// Publishes each message of type M as an event. Handlers of the bus that return a Task are not called (events/topic.h).
 template <class M>
 Handlers& publish_messages(Handlers& handlers, events::Bus& bus) {
   return handlers.on<M>([topic = bus.topic<M>()](Session&, const M& message) { topic.publish(message); });

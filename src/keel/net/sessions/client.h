@@ -11,14 +11,15 @@
 //     co_await attempt(running.join());
 //   }
 //
-// run() tries the servers in turn, again after a pause that doubles from reconnect_min to reconnect_max and is
-// shortened by a random part, so that the clients of a restarting server do not all return at the same moment. Each
-// connection resumes the session. If the server has forgotten it, a new session begins, and a SessionEvent says which
-// messages may be lost.
+// run() tries the servers in turn. Between attempts it pauses: the pause doubles from reconnect_min to reconnect_max
+// and is shortened by a random part, so that the clients of a restarting server do not all return at the same moment.
+// Each connection resumes the session. If the server has forgotten it, a new session begins, and a SessionEvent says
+// which messages may be lost.
 //
-// Errors:    run() returns why the session has ended, as SessionEvent::Kind::Ended does: the code and message of the
-//            server's goodbye, Protocol or Unsupported when the server speaks another protocol or version, or the
-//            reason given to end(). A server that cannot be reached, or that stops, does not end the session.
+// Errors:    run() returns the reason why the session ended, the same as SessionEvent::Kind::Ended has: the code and
+//            message of the server's goodbye, Protocol or Unsupported when the server speaks another protocol or
+//            version, or the reason given to end(). A server that cannot be reached, or that stops, does not end the
+//            session.
 // Ownership: owns its Session.
 // Lifetime:  must outlive run(); the handlers must outlive it. It must not be destroyed by one of its handlers.
 // Threads:   the worker it was made on.

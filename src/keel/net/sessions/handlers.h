@@ -6,19 +6,20 @@
 //   handlers.on<Order>([&](Session& from, Order order) -> Task<> { co_await store.add(std::move(order)); });
 //   handlers.on_event([&](Session& from, const SessionEvent& event) { … });
 //
-// A handler is a function, or a lambda that is kept with its captures as long as the Handlers: so even a coroutine may
-// have captures. It takes (Session&, M) and returns nothing, a Result<> or a Task<>. The messages and events of a
-// session are handled one after the other in the order in which they were sent: while a Task runs, the next one waits.
+// A handler is a function or a lambda. A lambda is kept, with its captures, as long as the Handlers, so even a
+// coroutine lambda may have captures. It takes (Session&, M) and returns nothing, a Result<> or a Task<>. The messages
+// and events of a session are handled one after the other in the order in which they were sent: while a Task runs, the
+// next one waits.
 //
 // Errors:    an error or exception of a handler is logged and counted (SessionStats::failed); the message counts as
-//            handled, because it would fail again. So does a message of a type without a handler. A message that cannot
-//            be read as its type ends the session with InvalidArgument, and the peer receives the reason. Two handlers
-//            of one type are a bug (base/bug.h).
-// Lifetime:  outlives the servers and clients that use it.
-// Threads:   not changed while they run; may be shared by workers where its handlers may.
+//            handled, because it would fail again. A message of a type without a handler is treated in the same way. A
+//            message that cannot be decoded as its type ends the session with InvalidArgument, and the peer receives
+//            the reason. Two handlers of one type are a bug (base/bug.h).
+// Lifetime:  must outlive the servers and clients that use it.
+// Threads:   must not change while servers or clients run; workers may share it if they may share its handlers.
 // Cancel:    a Task is stopped when its session ends.
-// Cost:      of a message: a binary search for its type; a handler that is a Task also costs its coroutine frame and a
-//            block of the pool.
+// Cost:      for each message, a binary search for its type; a handler that is a Task also takes its coroutine frame
+//            and a block of the pool.
 
 #pragma once
 

@@ -15,7 +15,7 @@
 
 namespace keel::blocking::internal {
 
-// Bytes in which a lost, repeated or moved piece shows.
+// Bytes in which a lost, repeated or moved piece can be detected.
 inline std::string pattern(std::size_t size) {
   std::string text(size, '\0');
   std::uint32_t state = 12345;
@@ -33,7 +33,7 @@ inline std::string rest(Stream& stream) {
   }
 }
 
-// The parameter: Unix sockets, else TCP and UDP.
+// The parameter is true for Unix sockets, and false for TCP and UDP.
 class BlockingTest : public ::testing::TestWithParam<bool> {
  public:
   bool is_unix() const { return GetParam(); }

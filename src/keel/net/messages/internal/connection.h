@@ -1,7 +1,7 @@
 // One connection for messages: its transport, the outstanding requests and streams of both sides, and its end.
 //
-// Everything to be sent is queued, and is sent in work(), which the loop runs once at the end of an iteration.
-// A connection is destroyed only there.
+// Everything to be sent is queued, and work(), which the loop runs once at the end of an iteration, sends it. A
+// connection is destroyed only in work().
 
 #pragma once
 
@@ -44,7 +44,7 @@ struct Settings {
   const MessageMetrics* metrics = nullptr;
 };
 
-// Below a small queued_bytes_max, too, there has to be room in which send() waits.
+// Even when queued_bytes_max is small, send() must begin to wait below it.
 inline PeerOptions with_room_to_wait(PeerOptions options) noexcept {
   options.high_bytes = std::min(options.high_bytes, options.queued_bytes_max / 2);
   options.low_bytes = std::min(options.low_bytes, options.high_bytes);
@@ -67,14 +67,14 @@ class Connection final : public Peer, public Link {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* connection, std::size_t bytes) noexcept { pool_free(connection, bytes); }
 
-  // With an owner it ends by itself, otherwise after let_go(). The settings are shared, because a connection may
-  // outlive both.
+  // A connection with an owner destroys itself at its end, one without an owner only after let_go(). The settings are
+  // shared, because a connection may outlive its owner and the client.
   Connection(const Endpoint& endpoint, std::shared_ptr<const Settings> settings, Owner* owner);
   ~Connection();
 
   void close(Error reason);
   void drain();
-  // The owner, or the Client's handle, is gone.
+  // Call it when the owner or the Client's handle is destroyed.
   void let_go() noexcept;
 
   bool is_closed() const noexcept { return phase_ >= Phase::Closing; }
@@ -105,9 +105,9 @@ class Connection final : public Peer, public Link {
   void reject(const Frame& frame, Handling::Kind kind, StreamState* stream, const Error& error) noexcept;
   void count_dropped() noexcept;
 
-  // Used by streams: credit limits the amount that they send, so it is not limited here.
+  // Used by streams: their credit limits the amount that they send, so this function has no limit.
   void queue(const Frame& frame);
-  // The frame is one that the peer waits for.
+  // Queues a frame that the peer waits for.
   void queue_response(const Frame& frame) {
     response_bytes_ += frame.payload.size() + Frame::head_bytes;
     queue(frame);
@@ -120,7 +120,8 @@ class Connection final : public Peer, public Link {
 
   const PeerOptions& options() const noexcept { return settings_->options; }
   std::size_t queued_bytes() const noexcept;
-  // The limit of what the peer causes to be queued: a session's frame that exceeds it is not the peer's fault.
+  // The limit of the bytes that the peer causes to be queued; a frame of a session that exceeds it is not the peer's
+  // fault.
   std::size_t queued_max() const noexcept {
     return options().queued_bytes_max + (has_large_frame_ ? options().low_bytes + payload_max() : 0);
   }
@@ -133,7 +134,7 @@ class Connection final : public Peer, public Link {
   enum class Phase : std::uint8_t {
     Greeting,  // The peer's hello has not arrived yet.
     Open,
-    Closing,  // The queue is sent, and then it waits for the peer's end.
+    Closing,  // The queue is being sent; then the connection waits until the peer closes its side.
     Ending,   // The operations of the transport are being cancelled.
     Closed,
   };
@@ -146,9 +147,9 @@ class Connection final : public Peer, public Link {
   void received() noexcept;
   void read_on();
   // Only responses and the ends of the peer's streams count, because reading causes them. If other frames counted too,
-  // two sides that both have much to send would stop reading forever. For the same reason a side that waits for
-  // responses itself continues to read, and holds the requests that it reads: the side whose responses are queued here
-  // waits for responses, and so it reads as well.
+  // two sides that both have much to send would both stop reading forever. For the same reason a side that itself waits
+  // for responses continues to read, and holds the requests that it reads. The peer whose responses are queued here
+  // waits for responses, so it continues to read as well.
   bool has_many_responses() const noexcept { return response_bytes_ > options().high_bytes; }
   bool is_to_pause() const noexcept {
     const bool awaits = outstanding_ != 0 || open_streams_ != 0;
@@ -170,7 +171,7 @@ class Connection final : public Peer, public Link {
   void free_slot(std::uint32_t id) noexcept;
   void end_call(CallCore& call, std::optional<Error>&& error) noexcept;
   void spill();
-  Buffer take_batch();  // Takes what is queued last, to be put back.
+  Buffer take_batch();  // Takes the most recently queued bytes, which must be put back.
   void queued();
   void schedule() noexcept;
   void work() noexcept;
@@ -201,7 +202,7 @@ class Connection final : public Peer, public Link {
   bool is_shut_ = false;  // After shutdown_write().
   bool has_peer_ended_ = false;
   bool is_draining_ = false;
-  // The peer has replied to the ping that follows the drain, or had time to do so: it sends no further requests.
+  // The peer has replied to the ping after the drain frame, or has had time to reply: it sends no further requests.
   bool is_drain_known_ = false;
   bool is_peer_draining_ = false;
   bool has_checksums_ = false;
@@ -213,14 +214,14 @@ class Connection final : public Peer, public Link {
   std::uint16_t running_messages_ = 0;
   std::uint16_t waiting_messages_ = 0;  // The number of them whose handlers wait for the peer.
   std::uint16_t next_stream_ = 0;
-  std::uint16_t pongs_due_ = 0;  // A peer with much to send leaves some out.
+  std::uint16_t pongs_due_ = 0;  // A peer that has much to send skips some.
   std::uint32_t handlings_ = 0;
   std::uint32_t outstanding_ = 0;
-  std::size_t response_bytes_ = 0;  // About how many of the queued bytes are responses.
+  std::size_t response_bytes_ = 0;  // The approximate number of queued bytes that are responses.
   std::uint32_t open_streams_ = 0;
   Hello theirs_;
   Instant last_received_;
-  Instant since_;  // The time of the beginning, of the last ping, of the drain, or of the beginning of its end.
+  Instant since_;  // When the current phase or step began: the connection, the last ping, the drain, or the close.
   std::optional<Error> reason_;
   FrameReader reader_;
   // The queue: the bytes of out_, then those of batch_. Bytes that are being sent are at the front of out_, or are

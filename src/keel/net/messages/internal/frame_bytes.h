@@ -39,7 +39,7 @@ void store(char* to, N number) noexcept {
   }
   std::memcpy(to, &number, sizeof number);
 }
-// Writes what stands before the payload, in at most overhead_bytes_max - 4 bytes: how many they are.
+// Writes the bytes before the payload, at most overhead_bytes_max - 4, and returns their number.
 [[gnu::always_inline]] inline std::uint8_t put_head(char* to, const Frame& frame, bool has_checksum) noexcept {
   std::uint8_t size = Frame::head_bytes;
   std::uint8_t flags = frame.from_opener ? from_opener_flag : 0;

@@ -1,4 +1,4 @@
-// Requests of the peer that have arrived, and whose handlers begin once earlier responses have been sent.
+// Requests of the peer whose handlers must not begin before earlier responses are sent.
 
 #pragma once
 
@@ -34,7 +34,7 @@ class HeldRequests {
   bool has(std::uint32_t id) const noexcept { return id < by_id_.size() && by_id_[id] != nullptr; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // Copies the frame. No held request may have its id.
+  // Copies the frame. No held request may have the same id.
   void push(const Frame& frame, Instant now) {
     if (frame.id >= by_id_.size()) by_id_.resize(frame.id + 1);
     auto request = std::make_unique<Request>();

@@ -37,15 +37,15 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-// The response to a request, which is encoded directly at the end of the send queue. If send() is not called, or when
-// the connection has closed, the response is removed again.
+// The response to a request, which is encoded directly at the end of the send queue. If send() is not called, or the
+// connection has closed, the response is removed again.
 class Reply {
  public:
   Reply(Connection& connection, std::uint32_t id);
   Reply(const Reply&) = delete;
   Reply& operator=(const Reply&) = delete;
   ~Reply();
-  Buffer& payload() noexcept { return out_; }  // The payload is appended to it.
+  Buffer& payload() noexcept { return out_; }  // Append the payload to this buffer.
   void send();
 
  private:

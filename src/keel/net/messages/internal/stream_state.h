@@ -21,7 +21,7 @@ class StreamState {
 
   StreamState(Connection& connection, std::uint32_t id, bool is_opener, std::uint32_t credit) noexcept;
 
-  // Messages count with their heads, so that empty ones are limited, too.
+  // The head of a message counts too, so that the number of empty messages is limited.
   static std::int64_t cost(std::size_t payload) noexcept {
     return static_cast<std::int64_t>(payload + Frame::head_bytes);
   }
@@ -57,12 +57,12 @@ class StreamState {
   bool has_message() const noexcept { return !in_.empty(); }
   std::uint32_t first_size() const noexcept;
   std::string_view first_message();
-  void settle() noexcept;  // Frees it if nothing is left; must be the caller's last action.
+  void settle() noexcept;  // Frees this object if nothing needs it any more; must be the caller's last action.
 
   Connection* connection_;  // Null: the connection, or both directions of the stream, have ended.
   const std::uint32_t id_;
   const bool is_opener_;
-  int pins_ = 0;  // Greater than 0 while tasks are woken, which may let go of it.
+  int pins_ = 0;  // Greater than 0 while tasks are being woken, because they may release this object.
   bool has_handle_ = false;
   bool is_handled_ = false;  // A handler is running.
   bool out_ended_ = false;
@@ -71,7 +71,7 @@ class StreamState {
   bool has_abandoned_ = false;  // Abandoned by this side: incoming messages are dropped.
   std::int64_t credit_;         // How much this side may send.
   std::int64_t allowed_;        // How much the peer may send.
-  std::int64_t taken_ = 0;      // The bytes that were read since the peer last got credit.
+  std::int64_t taken_ = 0;      // The bytes that were read since credit was last sent to the peer.
   BufferChain in_;              // The length and bytes of each message.
   Buffer scratch_;              // The first message, if it is in several pieces.
   std::optional<Error> in_error_;
