@@ -71,9 +71,9 @@ class Outbox {
   [[nodiscard]] Wait below_low() noexcept;
   [[nodiscard]] Wait drained() noexcept;
 
-  // Writes what is queued until close() was called and everything is written, or until a write fails. Call it once.
+  // Writes queued bytes until close() was called and everything is written, or until a write fails. Call it once.
   Task<> run();
-  // Nothing more may be pushed.
+  // Ends pushing: every later push() fails.
   void close() noexcept;
 
  private:

@@ -4,14 +4,14 @@
 //   const ProxyHeader header = parse_proxy_header(received);
 //   if (header.state == ProxyHeader::State::Complete) received.remove_prefix(header.size);
 //
-// Anybody can write such a header. Parse it on every connection from the address of a known proxy, and only there:
+// Anyone can send such a header. Parse it on every connection from the address of a known proxy, and on no other:
 // otherwise a client could send a forged header.
 //
 // Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs),
-// CRC32C is checked when present; the others are skipped, PP2_TYPE_SSL among them. The addresses that the client had
-// connected to are checked and not reported.
+// CRC32C is checked when present; the others are skipped, PP2_TYPE_SSL among them. The address that the client
+// connected to is checked and not reported.
 //
-// Errors:  State::Refused, and `reason` says why, as soon as no further bytes could make it a header.
+// Errors:  State::Refused, with a `reason`, as soon as no further bytes could make a valid header.
 // Threads: a function.
 // Cost:    one pass over the header; no allocation.
 // Source:  https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt
@@ -43,7 +43,7 @@ struct ProxyHeader {
   const char* reason = "";  // Rejected: the reason, a literal.
 };
 
-// `received` is everything received on the connection so far, from its first byte.
+// `received` has all bytes received on the connection so far, from the first one on.
 ProxyHeader parse_proxy_header(std::string_view received) noexcept;
 
 }  // namespace keel

@@ -15,22 +15,22 @@
 //   co_await stream.send_file(page, 0, co_await page.size());
 //
 // receive, read, read_exact and read_until may follow each other in any order: each begins where the last one ended.
-// One task may read and another one may write at the same time, so that the end of the peer's writing is noticed while
-// a write waits.
+// One task may read and another one may write at the same time, so the task that reads notices that the peer has
+// finished even while a write waits.
 //
 // Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), ResourceExhausted for a
-//            write where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A failed read
-//            loses no bytes: received ones remain for the next read.
-// Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent. But
-//            if received bytes were not read, the connection is reset, and the peer may lose bytes that are on their
-//            way to it (RFC 2525 §2.17), such as the response to an upload that was not read to its end. close_gently()
-//            prevents that.
+//            write when memory runs out, Cancelled and DeadlineExceeded when the task is stopped. A failed read loses
+//            no bytes: received ones remain for the next read.
+// Ownership: owns its descriptor; movable between operations. Destroying the stream closes the connection; written
+//            bytes are still sent. But if received bytes were not read, the connection is reset, and the peer may lose
+//            bytes that it has not received yet (RFC 2525 §2.17), such as the response to an upload that was not read
+//            to its end. close_gently() prevents that.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is unknown how
-//            much has been sent, so that the stream can no longer be used.
-// Cost:      receive copies nothing on io_uring, and on epoll nothing above 4 KiB; read_until copies only bytes that
-//            span two chunks; no heap in steady state. An idle stream has no buffer: 104 bytes; a write has a block of
-//            the pool while it is under way.
+//            much was sent, so the stream can no longer be used.
+// Cost:      receive copies nothing on io_uring, and on epoll copies at most 4 KiB; read_until copies only bytes that
+//            span two chunks; no heap in steady state. An idle stream takes 104 bytes and has no buffer; a write uses a
+//            block of the pool until it ends.
 
 #pragma once
 
@@ -58,7 +58,7 @@ class File;
 class AddressGuard;
 class Resolver;
 
-// Received bytes; valid until the next read of their stream, or its end.
+// Received bytes; valid until the next read of their stream or its destruction.
 using Chunk = std::string_view;
 
 class Stream {
@@ -74,8 +74,8 @@ class Stream {
   static constexpr std::size_t parts_max = 64;
 
   // Connects to `address`. Unavailable when the connection is refused or the peer cannot be reached, NotFound when
-  // nothing is at the path of a Unix socket. It waits while the listener's backlog is full. Cancelled: no socket stays
-  // open.
+  // nothing is at the path of a Unix socket. It waits while the listener's backlog is full. A cancelled connect leaves
+  // no socket open.
   static Task<Stream> connect(Address address, io::ConnectOptions options = {});
   // Connects to the first of several addresses that responds: IPv4 and IPv6 alternate, and after 250 ms without a
   // response the next address is tried as well (RFC 8305). An error names every address that was tried.
@@ -83,17 +83,19 @@ class Stream {
   // Connects to one of the addresses that the resolver returns for `host`.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port,
                               io::ConnectOptions options = {});
-  // Connects only to addresses that `guard` allows (net/address_guard.h). PermissionDenied: it allows none.
+  // Connects only to addresses that `guard` allows (net/address_guard.h). PermissionDenied: the guard allows none of
+  // them.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port, const AddressGuard& guard,
                               io::ConnectOptions options = {});
-  // Takes over a connected descriptor of the current worker's engine, which does not block (O_NONBLOCK).
+  // Takes over a connected descriptor that is non-blocking (O_NONBLOCK) and belongs to the current worker's engine.
   explicit Stream(int fd);
   // Takes over an endpoint (net/transport.h), with or without a layer. `received`, bytes that were already read from
-  // it, is copied and is read first. std::bad_alloc: the endpoint is not taken over.
+  // it, is copied, and the stream returns it first. After std::bad_alloc the endpoint still belongs to the caller.
   explicit Stream(const Endpoint& endpoint, std::string_view received = {});
-  // Puts a layer over `plain`, from which nothing was read since end_reading(); `layers` makes the layer, for a
-  // connection to `host` or for an accepted one (empty). Its handshake begins; the first read or write waits for it, or
-  // establish(). If that fails, or memory runs out, `plain` is closed.
+  // Puts a layer, which `layers` makes, over `plain`, from which nothing was read, or nothing since end_reading().
+  // `host` is the host that was connected to; empty: the connection was accepted. The handshake of the layer begins,
+  // and the first read or write, or establish(), waits for it. If making the layer fails, or memory runs out, `plain`
+  // is closed.
   static Result<Stream> layered(TransportLayers& layers, std::string_view host, Stream plain);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
@@ -105,75 +107,77 @@ class Stream {
   }
   ~Stream() { close(); }
 
-  // The next bytes, as many as there are (at most 64 KiB, or what read_until() has buffered). Empty: the peer has
+  // Returns the next available bytes (at most 64 KiB, or the bytes that read_until() has buffered). Empty: the peer has
   // finished writing.
   [[nodiscard]] Receive receive() noexcept;
-  // Copies at most `into.size()` bytes; returns how many, 0 at the end.
+  // Copies at most `into.size()` bytes, and returns their number, or 0 at the end.
   [[nodiscard]] Read read(std::span<char> into) noexcept;
-  // Fills `into`. Unavailable when the peer finishes too early: the message says after how many of how many bytes.
+  // Fills `into`. Unavailable when the peer finishes too early; the message has the numbers of received and expected
+  // bytes.
   [[nodiscard]] ReadExact read_exact(std::span<char> into) noexcept;
-  // Reads up to and including the first `delimiter` (not empty, and alive until then). Empty: the peer has finished and
-  // nothing was left. OutOfRange when it is not complete within the first `max` bytes; Unavailable when the peer
-  // finishes without it. After both errors, receive() still returns the bytes that had arrived.
+  // Reads up to and including the first `delimiter`, which must not be empty and must live until the read ends. Empty:
+  // the peer has finished and no bytes were left. OutOfRange when the first `max` bytes do not contain the delimiter
+  // completely; Unavailable when the peer finishes without sending it. After both errors, receive() still returns the
+  // bytes that had arrived.
   [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max);
-  // Sends all of `bytes`, which must live until then; the view itself need not. One write at a time.
-  // It is passed by reference, because a value would take room in the task's frame.
+  // Sends all of `bytes`. The characters must live until the write ends; the string_view itself need not. One write at
+  // a time. The view is passed by reference, because a value would take room in the task's frame.
   [[nodiscard]] Write write(const std::string_view& bytes) noexcept;
   // Writes several pieces in order, at most `parts_max`, with one system call where possible. The pieces must live
-  // until then, the span itself need not.
+  // until the write ends; the span itself need not.
   [[nodiscard]] WriteParts write(std::span<const std::string_view> parts);
-  // Sends `bytes` bytes of `file` from `offset` on as a write would, but the kernel takes them from its page cache:
-  // sendfile(2). The file must live until then. OutOfRange when the file is too short, or is truncated during the call:
-  // the message says after how many of how many bytes; these have been sent. InvalidArgument for a folder
-  // or a pipe, DataLoss when the disk fails. The worker blocks while pages that are not in memory are read, for at most
-  // 256 KiB at a time before other connections run: use it for files that are in memory, or on fast disks. It counts as
-  // a write: one at a time.
+  // Sends `bytes` bytes of `file` from `offset` on like a write, except that the kernel takes them from its page cache:
+  // sendfile(2). The File must live until the call ends. OutOfRange when the file is too short or is truncated during
+  // the call; the message says how many of the bytes were sent. InvalidArgument for a folder or a pipe, DataLoss when
+  // the disk fails. The worker blocks while pages that are not in memory are read, for at most 256 KiB at a time before
+  // other connections run: use it for files that are in memory, or on fast disks. It counts as a write: one at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
-  // Waits until written bytes are sent without waiting for a handshake: without a layer that is immediately, with a
-  // layer after its handshake, whose failure is the error. It counts as a write: one at a time.
+  // Waits for the handshake of the layer, if there is one, and fails if the handshake fails; after it, written bytes
+  // are sent without a further wait. Without a layer it completes immediately. It counts as a write: one at a time.
   [[nodiscard]] Establish establish() noexcept;
   // The layer over the stream (net/transport.h), such as TLS; null: none. Lives as long as the stream.
   const TransportLayer* layer() const noexcept;
-  // From now until the next read, bytes that arrive while no task reads are noticed: for connections that are kept for
-  // later use. Call it between reads, after everything that had arrived was read. Whatever arrives then is kept for the
-  // next read.
+  // Until the next read, makes the stream notice bytes that arrive while no task reads: for connections that are kept
+  // for later use. Call it between reads, after everything that had arrived was read. Bytes that arrive later are kept
+  // for the next read.
   void watch();
-  // Call it after watch(): whether unread bytes, the end or a failure of the connection have arrived.
+  // Whether unread bytes, the end of the stream or a failure of the connection have arrived since watch(), which must
+  // be called first.
   bool has_input() const noexcept;
-  // Does what has_input() does, but also asks the kernel for input that the loop has not seen yet: for use in a long
-  // iteration. A system call.
+  // Like has_input(), but also asks the kernel for input that the loop has not seen yet: for use in a long event-loop
+  // iteration. Costs a system call.
   bool has_unseen_input() const noexcept;
-  // Tells the peer that nothing more will come; reading continues. Call it between writes.
+  // Tells the peer that no more bytes will follow; reading continues. Call it between writes.
   void shutdown_write() noexcept;
   // Ends both directions, and wakes the tasks that wait on this stream: a write ends with Unavailable, a read with the
   // bytes that have arrived and then the end. Use it to end a connection that another task is using.
   void shutdown() noexcept;
-  // Ends the reading, so that layered() or detach() may follow on a stream that was read from: for two peers that first
+  // Ends reading, so that layered() or detach() may be called on a stream that was read from: for two peers that first
   // talk in clear text and then begin another protocol. Everything that had arrived must have been read, and no task
-  // may be reading or writing. Protocol: the peer has already sent more. Unavailable: it has finished, or the
-  // connection is broken. In these cases, and when it was cancelled, the stream must be closed.
+  // may be reading or writing. Protocol: the peer has already sent more bytes. Unavailable: the peer has finished, or
+  // the connection is broken. After an error or a cancellation, the stream must be closed.
   Task<> end_reading();
-  // Gives the connection away before anything was read or watched for, or after end_reading(): to put it under a layer.
+  // Gives the connection away, to be put under a layer. Call it before any read or watch(), or after end_reading().
   Endpoint detach() noexcept;
   // Closes immediately; the destructor does the same.
   void close() noexcept;
-  // Closes so that the peer receives everything that was written, even if it keeps sending: ends the writing, then
-  // reads and drops what the peer sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes
-  // in any case. After DeadlineExceeded, OutOfRange (more than `bytes_max`) and Unavailable the peer may not have
-  // received everything. Cancelled: the stream was closed immediately. It must live until then, and no task may read or
-  // write it.
+  // Closes so that the peer receives everything that was written, even if it keeps sending: shuts down writing, then
+  // reads and drops the bytes that the peer sends until it finishes, for at most `timeout` and `bytes_max` bytes; then
+  // closes in any case. After DeadlineExceeded, OutOfRange (more than `bytes_max`) and Unavailable the peer may not
+  // have received everything. If cancelled, it closes the stream immediately. The stream must live until the call ends,
+  // and no task may read or write it.
   Task<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // Call it while the stream is open; see socket_options.h.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   Address local_address() const noexcept;
-  // The address of a Unix socket's client has no path.
+  // For a client of a Unix socket, the address has no path.
   Address peer_address() const noexcept;
-  // The descriptor, for getsockopt, setsockopt and ioctl, and to be duplicated. The stream closes it, and only the
-  // stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading from it at any time, and on
-  // epoll the stream would not notice reads by others. It is non-blocking and must stay so (O_NONBLOCK). In a
-  // simulation it is a number that the system does not know.
+  // The descriptor, which may be duplicated and passed to getsockopt, setsockopt and ioctl. The stream closes it, and
+  // only the stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading from it at any
+  // time, and on epoll the stream would not notice reads by others. It is non-blocking and must stay so (O_NONBLOCK).
+  // In a simulation it is a number that the system does not know.
   int native_handle() const noexcept;
 
  private:
@@ -200,7 +204,8 @@ class StreamInput : public Leaf {
   Error failure() const noexcept;
 
   bool cancelled_ = false;
-  bool failed_ = false;  // Set for SomeBytes: there are no bytes, and that is not the end of the stream.
+  // Set for SomeBytes: there are no bytes because of an error, not because of the end of the stream.
+  bool failed_ = false;
 
  private:
   friend struct Stream::State;
@@ -273,9 +278,9 @@ class StreamOutput : public Leaf {
 
  protected:
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
-  bool send(iovec* parts, std::size_t count);   // True: complete, `result_` has the outcome.
+  bool send(iovec* parts, std::size_t count);   // True: the send is complete, and `result_` has the outcome.
   bool begin(iovec* parts, std::size_t count);  // Writes the parts; without parts it waits for the handshake.
-  // Before the write begins it is 1 if the write is unhurried. Another field would enlarge each task that writes.
+  // Before the write begins, 1 if the write is unhurried: a separate field would enlarge each task that writes.
   std::int32_t result_ = 0;
   Stream::State& state_;
 
@@ -291,9 +296,9 @@ class [[nodiscard]] Stream::Write : public StreamOutput {
       : StreamOutput(state), bytes_{const_cast<char*>(bytes.data()), bytes.size()} {}
   bool start() { return send(&bytes_, bytes_.iov_len != 0 ? 1 : 0); }
   bool failed() const noexcept { return result_ < 0; }
-  // The task may continue as late as the next event of its event loop, of whatever kind, which saves a system call on
-  // io_uring: for a task that has nothing to do after the write, to a peer that owes a response. Call it before
-  // awaiting.
+  // Lets the task continue as late as the next event of any kind on its event loop, which saves a system call on
+  // io_uring. Use it for a write to a peer that will respond, in a task that has nothing to do after the write. Call it
+  // before awaiting the write.
   void set_unhurried(bool value) noexcept { result_ = value ? 1 : 0; }
 
  private:

@@ -23,23 +23,23 @@
 //     Member<io::SendPart, Echo, &Echo::sent> send_{*this};
 //   };
 //
-// A transport is the receive operation of its connection: it is a member of its user (base/member.h) or a base class,
-// and `arrived` is called with it for everything that comes. A send is a separate operation, io::Send or a class
-// derived from it, which its user embeds or has only while a write is running; one at a time.
+// A transport is the receive operation of its connection. It is a member of its user (base/member.h) or a base class of
+// it, and calls `arrived` with itself whenever something arrives. A send is a separate operation, an io::Send or a
+// class derived from it, which the user embeds or keeps only while a write is running; only one send may run at a time.
 //
-// A plain transport, TCP or a Unix socket, passes its operations to the engine. Over it there may be a TransportLayer,
-// which transforms the bytes on their way (a cipher): for the user nothing changes.
+// A plain transport, TCP or a Unix socket, passes its operations to the engine. A layered one has a TransportLayer,
+// which transforms the bytes on their way (a cipher); the user notices no difference.
 //
-// Errors:    a negative errno in outcome() or in a send's result; error() says it in words. -EOPNOTSUPP: a file sent
-//            over a layer.
+// Errors:    a negative errno in outcome() or in a send's result; error() makes an Error of it. -EOPNOTSUPP: a file
+//            sent over a layer.
 // Ownership: owns its descriptor, and its layer, from open() until close() or detach(). Bytes are borrowed from the
 //            engine: during `arrived`, or from hold() until release().
-// Lifetime:  must not move, and must live, while is_receiving() or a send is pending; close() comes after them, and
-//            before the end.
+// Lifetime:  must not move or be destroyed while is_receiving() or while a send is pending; call close() after that and
+//            before the destructor.
 // Threads:   the engine's.
 // Cancel:    after cancel_receive() `arrived` is called once more, from a later dispatch.
-// Cost:      72 bytes. If there is no layer, a call costs the engine's call after one branch that is not taken; no
-//            further call and no copy.
+// Cost:      72 bytes. Without a layer, a call costs one branch that is not taken and the call of the engine; there is
+//            no further call and no copy.
 
 #pragma once
 
@@ -56,13 +56,13 @@ namespace keel {
 
 class TransportLayer;
 
-// A connected descriptor that does not block (O_NONBLOCK), its `engine`, and the layer over it, if there is one.
+// A connected non-blocking descriptor (O_NONBLOCK), its engine, and the layer over it, if there is one.
 struct Endpoint {
   io::Engine* engine = nullptr;
   int fd = -1;
   TransportLayer* layer = nullptr;  // Uses the same engine and descriptor.
 
-  // Closes an endpoint that no transport has opened.
+  // Closes the endpoint, which no transport may have opened.
   void close() const noexcept;
 };
 
@@ -77,55 +77,56 @@ class Transport : protected io::Receive {
   // Takes over `endpoint`. A closed or detached transport may be opened again.
   void open(const Endpoint& endpoint) noexcept;
   // Releases the endpoint, so that another transport can open it; allowed while no operation is pending and no bytes
-  // are held. A layer takes along everything that it has not delivered.
+  // are held. A layer keeps everything that it has not delivered.
   Endpoint detach() noexcept;
-  // Closes the descriptor; allowed while nothing is received, sent or held. Sent bytes are still delivered to the peer.
+  // Closes the descriptor; allowed while no receive or send is pending and no bytes are held. Sent bytes are still
+  // delivered to the peer.
   void close() noexcept;
   bool is_open() const noexcept { return fd >= 0; }
 
-  // Calls `arrived` from now on for everything that comes, until the end of the stream, an error, end_receive() or
-  // cancel_receive(): then once with outcome() <= 0, and is_receiving() is false. `arrived` is never called from inside
-  // this function.
+  // From now on calls `arrived` whenever bytes arrive, until the end of the stream, an error, end_receive() or
+  // cancel_receive(); then calls it once more with outcome() <= 0, and is_receiving() is false. `arrived` is never
+  // called from inside this function.
   void receive() noexcept;
   bool is_receiving() const noexcept { return pending; }
-  // The argument of `arrived` is the number of received bytes; 0: the peer has finished; < 0: an errno, -ECANCELED when
-  // receiving was ended on request.
+  // In `arrived`, the number of received bytes; 0: the peer has finished; < 0: a negative errno, which is -ECANCELED
+  // when receiving was ended on request.
   std::int32_t outcome() const noexcept { return result; }
   // Call it in `arrived` when outcome() > 0: the received bytes. The view is valid during the call.
   std::string_view bytes() const noexcept { return {data, static_cast<std::size_t>(result)}; }
 
-  // Call it in `arrived`: keeps the received bytes until release(), and returns where they are now, which may be
-  // another place. Only one arrival can be held: until its release the transport is paused, or its receiving ends.
+  // Call it in `arrived`: keeps the received bytes until release(), and returns their location, which may have changed.
+  // Only the bytes of one call can be held: until release() the transport must be paused, or receiving must have ended.
   std::string_view hold() noexcept;
   bool holds() const noexcept { return held_size_ != 0; }
   std::string_view held() const noexcept { return {data, held_size_}; }
   // Does nothing when nothing is held.
   void release() noexcept;
 
-  // While paused, `arrived` is not called; incoming bytes wait, and beyond a few buffers slow the peer down. resume()
-  // delivers what waited, in a later dispatch.
+  // While paused, `arrived` is not called; incoming bytes wait, and more than a few buffers of them slow the peer down.
+  // After resume(), the waiting bytes are delivered in a later dispatch.
   void pause() noexcept { io::Engine::pause(*this); }
   void resume() noexcept;
   bool is_paused() const noexcept { return paused; }
-  // Ends the receiving without losing a byte: `arrived` is called for everything received until then, and finally with
-  // -ECANCELED or with the end that the stream had reached. Bytes that arrive later are for the next receive().
+  // Ends receiving without losing a byte: `arrived` is called for everything received until then, and finally with
+  // -ECANCELED or, if the stream had already ended, with that end. Bytes that arrive later are for the next receive().
   void end_receive() noexcept;
-  // Ends the receiving; bytes that have arrived and were not delivered are lost. Does nothing when nothing is being
-  // received.
+  // Ends receiving; bytes that have arrived and were not delivered are lost. Does nothing unless is_receiving().
   void cancel_receive() noexcept;
 
-  // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: it is complete already, send.result is
-  // valid and its done() is not called. With a layer, send.sent also counts only bytes that have left.
+  // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: the send is already complete,
+  // send.result is valid, and done() is not called. Also with a layer, send.sent counts only bytes that were sent.
   bool send(io::Send& send) noexcept;
   // Sends a part of a file; it counts as a pending send.
   bool send(io::SendFile& send) noexcept;
-  // A number that changes whenever the kernel has accepted more bytes of a pending send, or of what the layer sends
-  // before it. Use it to detect a peer that does not read.
+  // A number that changes whenever the kernel accepts more bytes of a pending send, or of the bytes that the layer
+  // sends before it. Use it to detect a peer that does not read.
   std::uint64_t progress(const io::Send& send) const noexcept;
   // Asks a pending send, of either kind, to end; its done() follows. Then nothing more can be sent.
   void cancel(io::Op& send) noexcept;
-  // Completes, like a send, when sent bytes leave immediately: it returns true if no handshake is needed, else it
-  // completes after the layer's handshake, whose failure is the result. `send` has no parts.
+  // Waits, like a send, until the layer's handshake is over, so that later sends need not wait for it. Returns true if
+  // no handshake is needed; otherwise it completes after the handshake, and a failed handshake is its result. `send`
+  // has no parts.
   bool establish(io::Send& send) noexcept;
 
   // Makes a later close reset the connection: bytes that the peer has not received are dropped, and no layer sends a
@@ -133,20 +134,20 @@ class Transport : protected io::Receive {
   void reset_on_close() noexcept;
   // Tells the peer that nothing more will be sent; receiving continues. Call it between sends.
   void shutdown_write() noexcept;
-  // Ends both directions: a pending send ends with -EPIPE, the receiving with the bytes that have arrived and then 0.
+  // Ends both directions: a pending send ends with -EPIPE; receiving delivers the bytes that have arrived, and then 0.
   void shutdown() noexcept;
 
   // The number of bytes on the wire that the peer has acknowledged; see io::Engine::acknowledged.
   std::optional<std::uint64_t> acknowledged() noexcept { return engine().acknowledged(fd); }
-  // How many bytes on the wire this side's kernel still holds for the peer; see io::Engine::unacknowledged.
+  // The number of bytes on the wire that this side's kernel still holds for the peer; see io::Engine::unacknowledged.
   std::uint64_t unacknowledged() noexcept { return engine().unacknowledged(fd); }
-  // Whether there are bytes, or an end, for which `arrived` has not been called: includes what only the kernel knows. A
-  // system call.
+  // Whether there are bytes, or an end of the stream, for which `arrived` has not been called, including those that
+  // only the kernel knows of. Costs a system call.
   bool has_unread() noexcept;
   // The Error for a negative outcome() or result of a send. `doing`: a literal.
   Error error(const char* doing, std::int32_t outcome) const noexcept;
 
-  // The descriptor, for calls on the socket itself: options, addresses. Only the transport may receive and send.
+  // For calls on the socket itself, such as options and addresses. Only the transport may receive and send.
   io::Engine& engine() const noexcept;
   int descriptor() const noexcept { return fd; }
   // Null when the transport is plain.
@@ -162,17 +163,17 @@ class Transport : protected io::Receive {
   TransportLayer& over() const noexcept { return *reinterpret_cast<TransportLayer*>(path_ - layered); }
 
   static constexpr std::uintptr_t layered = 1;
-  std::uint32_t held_size_ = 0;  // Size of the kept bytes.
-  // The engine's address; or, with the lowest bit set, the layer's, which knows the engine: so a connection needs only
-  // one word.
+  std::uint32_t held_size_ = 0;  // The size of the held bytes.
+  // The address of the engine or, with the lowest bit set, of the layer, which knows the engine. So a connection needs
+  // only one word.
   std::uintptr_t path_ = 0;
 };
 
 // A layer between a transport and its engine, which transforms the bytes on their way. It has its own operations on the
-// descriptor, and does what its transport is asked to do, by the same contract as the engine's for the operations of a
-// plain transport (io/engine.h): no callback is made from inside receive(), resume(), send() and the others.
+// descriptor, and carries out the operations of its transport under the same contract as the engine does for a plain
+// transport (io/engine.h): it makes no callback from inside receive(), resume(), send() and the other functions.
 //
-// It begins its handshake when a transport opens it, and may receive while its transport does not.
+// A layer begins its handshake when a transport opens it, and may receive while its transport does not.
 //
 // Lifetime: it allocates itself, and frees itself after close(), when its own operations have ended.
 class TransportLayer {
@@ -180,11 +181,11 @@ class TransportLayer {
   TransportLayer(const TransportLayer&) = delete;
   TransportLayer& operator=(const TransportLayer&) = delete;
 
-  // Whether its handshake is over.
+  // Whether the handshake is over.
   virtual bool is_established() const noexcept = 0;
-  // The protocol that the handshake has agreed upon ("h2"); empty: none.
+  // The protocol that the handshake selected ("h2"); empty: none.
   virtual std::string_view protocol() const noexcept = 0;
-  // The name that the peer has proved to have; empty: none.
+  // The name that the peer has proved; empty: none.
   virtual std::string_view peer_identity() const noexcept = 0;
 
  protected:
@@ -200,7 +201,7 @@ class TransportLayer {
   bool is_wanted() const noexcept;
   // Calls `arrived`, which may call any function of the transport, with bytes that live during the call.
   void deliver(std::string_view bytes) noexcept;
-  // Calls it for the last time, with `outcome` <= 0.
+  // Calls `arrived` for the last time, with `outcome` <= 0.
   void finish(std::int32_t outcome) noexcept;
   // begin() marks a send as pending, and complete() reports its result.
   static void begin(io::Send& send) noexcept { send.pending = true; }
@@ -214,15 +215,16 @@ class TransportLayer {
   virtual void resume() noexcept = 0;
   virtual void end_receive() noexcept = 0;
   virtual void cancel_receive() noexcept = 0;
-  virtual bool send(io::Send& send) noexcept = 0;  // A send without parts is an establish().
+  virtual bool send(io::Send& send) noexcept = 0;  // A send without parts stands for establish().
   virtual std::uint64_t progress() const noexcept = 0;
   virtual void cancel(io::Op& send) noexcept = 0;
-  virtual void reset_on_close() noexcept = 0;  // The engine already knows.
+  virtual void reset_on_close() noexcept = 0;  // The engine has already been told.
   virtual void shutdown_write() noexcept = 0;
   virtual void shutdown() noexcept = 0;
   virtual bool has_unread() noexcept = 0;
   virtual Error error(const char* doing, std::int32_t outcome) const noexcept = 0;
-  // The transport is gone. Sends a goodbye to the peer if its protocol wants that, and closes the descriptor.
+  // Called when the transport is closed. Sends a goodbye to the peer if the protocol requires one, and closes the
+  // descriptor.
   virtual void close() noexcept = 0;
 
   io::Engine& engine_;
@@ -230,17 +232,18 @@ class TransportLayer {
   Transport* transport_ = nullptr;
 };
 
-// Makes the layer of each new connection; it has its own settings (certificates and keys).
+// Makes the layer of each new connection, with the settings that it holds (certificates and keys).
 class TransportLayers {
  public:
   virtual ~TransportLayers() = default;
-  // Puts a layer over `plain`, just connected to `host` or accepted (`host` is empty). The layer copies `received`,
-  // bytes that were already read from `plain`, and processes them first. If that fails, `plain` still belongs to the
-  // caller.
+  // Puts a layer over `plain`, which was just connected to `host`, or was accepted (then `host` is empty). The layer
+  // copies `received`, bytes that were already read from `plain`, and processes them first. After an error, `plain`
+  // still belongs to the caller.
   Result<Endpoint> make(Endpoint plain, std::string_view host, std::string_view received = {}) {
     return put_over(plain, host, received);
   }
-  // How many of its layers have bytes of their peers and wait until their handshake is computed. Any thread.
+  // The number of its layers that have received bytes and wait for their handshake to be computed. May be called on any
+  // thread.
   virtual std::uint64_t waiting_handshakes() const noexcept { return 0; }
 
  private:

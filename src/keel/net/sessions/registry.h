@@ -10,18 +10,18 @@
 //
 // A session lives on the worker of its connection. When its client connects to another worker, the session moves there.
 //
-// Result:   broadcast() does with a session that is full what `when_full` says; with Refuse the session does not get
-//           the message, which is counted (sessions_refused_total).
-//           A session that is moving to another worker at that time gets it as well, once, and so do send() and kick()
-//           reach it; messages that several threads send to it meanwhile may arrive in any order.
+// Result:   for a session that has no room, broadcast() does what `when_full` says; with Refuse the session does not
+//           get the message, and this is counted (sessions_refused_total). A session that is moving to another worker
+//           at that time gets the broadcast as well, exactly once; send() and kick() reach it too. Messages that
+//           several threads send to it during the move may arrive in any order.
 // Errors:   send() and kick() return NotFound when there is no such session. An error that occurs later, on the
 //           session's worker, is not reported; to get it, call send() of the session on that worker (Server::find).
 // Lifetime: must outlive its servers (checked).
 // Threads:  any. Messages for another worker are posted to it; those for sessions of the calling worker are sent
 //           immediately.
-// Cost:     about 300 bytes for a session; a lock where it begins, ends, connects or is looked for, none for its
-//           messages. A broadcast is encoded once, and copied for each session. stats() reads a few counters of each
-//           worker, however many sessions there are.
+// Cost:     about 300 bytes for a session; a lock when a session begins, ends, connects or is looked up, and none for
+//           its messages. A broadcast is encoded once, and copied for each session. stats() reads a few counters of
+//           each worker, however many sessions there are.
 
 #pragma once
 
@@ -47,34 +47,34 @@ class Server;
 
 // The limits of a registry, and where its metrics go.
 struct RegistryOptions {
-  // The maximum number of sessions, including those without a connection; above it new ones are rejected.
+  // The maximum number of sessions, including those without a connection; beyond it, new ones are rejected.
   std::size_t sessions_max = 100'000;
-  metrics::Registry* metrics = nullptr;  // Outlives the registry. Null: not counted.
+  metrics::Registry* metrics = nullptr;  // Must outlive the Registry. Null: there are no metrics.
 };
 
-// A session, as it was a moment ago.
+// A recent snapshot of a session.
 struct SessionInfo {
   std::uint64_t number = 0;
   std::string name;
   std::string address;  // The address of the last connection.
   int worker = 0;
   bool is_connected = false;
-  std::int64_t began_at_ns = 0;                                 // The time since 1970, for people.
+  std::int64_t began_at_ns = 0;                                 // When the session began, since 1970; for people.
   std::uint64_t sent = 0, received = 0, lost = 0, resumed = 0;  // As in SessionStats.
   std::uint64_t ring_bytes = 0;
 };
 
 // Sums over all sessions until now.
 struct RegistryStats {
-  std::uint64_t sessions = 0;    // The number now.
-  std::uint64_t connected = 0;   // The number now.
-  std::uint64_t ring_bytes = 0;  // The number now.
+  std::uint64_t sessions = 0;    // The current number.
+  std::uint64_t connected = 0;   // The current number.
+  std::uint64_t ring_bytes = 0;  // The current number.
   std::uint64_t begun = 0;
   std::uint64_t resumed = 0;
-  std::uint64_t forgotten = 0;   // Clients that wanted to resume a session that no longer existed.
-  std::uint64_t taken_over = 0;  // Sessions resumed while the older connection seemed alive.
+  std::uint64_t forgotten = 0;   // Attempts to resume a session that no longer existed.
+  std::uint64_t taken_over = 0;  // Sessions that were resumed while their older connection seemed alive.
   std::uint64_t expired = 0;
-  std::uint64_t rejected = 0;  // Clients not authenticated, or above sessions_max.
+  std::uint64_t rejected = 0;  // Clients that were rejected: not authenticated, or beyond sessions_max.
   std::uint64_t lost = 0;      // Messages lost because clients had no room to keep them.
   std::uint64_t refused = 0;   // Messages of broadcast() and send() for which a session had no room.
   std::uint64_t heartbeats_missed = 0;
@@ -87,7 +87,7 @@ class Registry {
   Registry& operator=(const Registry&) = delete;
   ~Registry();
 
-  // Sets another limit, for sessions that begin later; no session is ended.
+  // Sets another limit for sessions that begin later; existing sessions continue.
   void change(std::size_t sessions_max);
   RegistryStats stats() const;
   // At most `max` sessions, in the order in which they began.
@@ -122,7 +122,7 @@ class Registry {
   Owned<State> state_;
 };
 
-// The page /admin/sessions: the first `max` of them.
+// The page /admin/sessions, with the first `max` sessions.
 //   {"sessions":2,"connected":1,"shown":2,"list":[{"number":1,"name":"kitchen","address":"127.0.0.1:40000","worker":0,
 //     "connected":true,"seconds":12.5,"sent":3,"received":9,"lost":0,"resumed":1,"ring_bytes":0}, …]}
 void write_sessions_json(Buffer& out, const Registry& registry, std::size_t max = 1000);

@@ -12,17 +12,18 @@
 //     co_return std::string(client.name);                    // the name of the session
 //   }
 //
-// A client resumes its session with a secret that it was given, and is authenticated again: under another name it gets
-// a new session. If its older connection seems alive, that one is closed: so a client that notices a dead connection
-// first need not wait. A session without a connection is kept for `expiry`, then it ends.
+// A client resumes its session with a secret that the server gave it, and is authenticated again; under another name it
+// gets a new session. If the client's older connection seems alive, the server closes that connection, so a client that
+// notices a dead connection before the server does need not wait. A session without a connection is kept for `expiry`,
+// then it ends.
 //
 // Connections that never send a hello have no session, but their requests are served.
 //
-// Errors:    a client that does not keep to the protocol is disconnected with its reason, and may resume. A client that
-//            is not authenticated receives the error, and its run() ends.
+// Errors:    a client that violates the protocol is told the reason and disconnected, and may resume. A client that is
+//            not authenticated receives the error, and its run() ends.
 // Ownership: owns its sessions.
-// Lifetime:  outlives the messages::Server; the registry and the handlers outlive it. stop() must have completed before
-//            its destructor runs, unless none of its handlers is waiting (checked).
+// Lifetime:  must outlive the messages::Server; the registry and the handlers must outlive it. stop() must have
+//            completed before its destructor runs, unless none of its handlers is waiting (checked).
 // Threads:   the worker on which it was constructed; each worker has its own server.
 
 #pragma once
@@ -44,21 +45,21 @@ namespace keel::sessions {
 class Handlers;
 class Registry;
 
-// The name and credentials that a client has sent. The views live until the authenticating task has ended; if the peer
+// The name and credentials that a client sent. The views live until the authenticating task has ended; if the peer
 // disconnects earlier, that task is stopped.
 struct Greeting {
   std::string_view name;
   std::string_view credentials;
-  messages::Peer& peer;  // Gives its address(), and the identity() of its certificate.
+  messages::Peer& peer;  // Has the client's address() and the identity() of its certificate.
   bool resumes = false;
 };
 
-// How long sessions are kept, and who may have one.
+// How long sessions are kept, and which clients get one.
 struct ServerOptions {
   SessionOptions session = {};
   Duration expiry = 60_s;  // How long a session is kept without a connection.
   // Returns the name of the session; an error is sent to the client, unless it is from the environment or a bug.
-  // If it is not set, the name of each client is believed.
+  // If not set, the name that each client sends is accepted without a check.
   Function<Task<std::string>(const Greeting&)> authenticate = {};
 };
 
@@ -69,17 +70,17 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  // For messages::ServerOptions::on_open.
+  // Call it from messages::ServerOptions::on_open.
   void open(messages::Peer& peer);
   // Ends all sessions with Unavailable: clients then try to begin another one. Completes when no handler runs any more,
-  // even if the awaiting task is stopped.
+  // even if the awaiting task is cancelled.
   Task<> stop();
 
-  // Changes the limits of sessions that begin later, and the heartbeat of those that connect later.
+  // Changes the limits of sessions that begin later, and the heartbeat of sessions that connect later.
   void change(const SessionOptions& session, Duration expiry);
 
   std::size_t sessions() const noexcept;
-  // It finds only sessions of this worker; null: the session is not here.
+  // Finds a session of this worker; null: the session is not on this worker.
   Session* find(std::uint64_t number) noexcept;
   // Calls f(Session&) for each session; f may end it.
   void each(FunctionRef<void(Session&)> f);

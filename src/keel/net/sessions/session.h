@@ -6,13 +6,13 @@
 //   co_await session.acknowledged();                                // the peer has handled all of them
 //   session.end(Error(Code::PermissionDenied, "the device is blocked"));   // the peer hears why
 //
-// A Session is one side of it: of a sessions::Client (client.h), or of a sessions::Server (server.h). Handlers
-// (handlers.h) handle the messages of the peer, and get a SessionEvent when the state of the session changes. A loss is
-// reported at the place of the lost messages.
+// A Session object is one side of the conversation: it belongs to a sessions::Client (client.h) or a sessions::Server
+// (server.h). Handlers (handlers.h) handle the messages of the peer, and get a SessionEvent when the state of the
+// session changes. A loss is reported in order, in place of the lost messages.
 //
 // While there is no connection, send() keeps messages, and the next connection sends those that the peer has not
-// received. A message is acknowledged when its handler has ended, so that slow handlers slow the peer down, and
-// window_messages and window_bytes limit how much waits for them.
+// received. A message is acknowledged when its handler has ended, so slow handlers slow the peer down, and
+// window_messages and window_bytes limit the messages that wait for them.
 //
 // Errors:    send(): ResourceExhausted when the ring is full and WhenFull is Refuse or Close; InvalidArgument for a
 //            message that is larger than ring_bytes, with any WhenFull; Unavailable when the session has ended. room()
@@ -22,8 +22,8 @@
 //            session has moved to another worker. To send later, keep its number (Server::find, Registry::send).
 // Threads:   its worker's.
 // Cancel:    a cancelled wait has no effect.
-// Cost:      about 700 bytes, plus the queued messages; a message is encoded once and copied once. One timer, which
-//            messages do not touch: when it fires, it checks what is due.
+// Cost:      about 700 bytes, plus the queued messages; a message is encoded once and copied once. The session has one
+//            timer, which messages do not reset: when it fires, the session checks what is due.
 
 #pragma once
 
@@ -51,20 +51,20 @@ namespace keel::sessions {
 
 class Handlers;
 
-// How much one side keeps, and how often it sends heartbeats.
+// How many messages and bytes one side keeps, and how often it sends heartbeats.
 struct SessionOptions {
-  std::uint32_t ring_messages = 1024;  // Messages sent and not acknowledged, or not sent yet.
-  // The limit of the memory of those messages, each counted as its payload and 64 bytes. It bounds the cost of a peer
-  // that is away.
+  std::uint32_t ring_messages = 1024;  // The limit of messages that are sent and not acknowledged, or not sent yet.
+  // The limit of the memory of those messages, each counted as its payload plus 64 bytes. It bounds the memory for a
+  // peer that is disconnected.
   std::uint32_t ring_bytes = 1 << 20;
-  // Messages received and not handled; the peer learns this limit and respects it.
+  // The limit of messages that are received and not handled; the peer is told this limit and respects it.
   std::uint32_t window_messages = 1024;
   std::uint32_t window_bytes = 1 << 20;  // The limit of unhandled bytes.
   // A peer that is silent for this long is pinged; after two pings without a reply the connection is closed, and the
-  // session continues without one. Both sides use the shorter of their values, but at least 10 ms. 0: this side wants
-  // none, so that the value of the other one applies; if both have 0, a silent connection is kept.
+  // session continues without one. Both sides use the shorter of their values, but at least 10 ms. 0: this side
+  // requests no heartbeats, so the value of the other side applies; if both have 0, a silent connection is kept.
   Duration heartbeat = 15_s;
-  std::uint32_t ack_every = 32;  // How many messages are handled before a separate acknowledgement is sent.
+  std::uint32_t ack_every = 32;  // A separate acknowledgement is sent after this many handled messages.
   // The longest time until an acknowledgement. Messages in the other direction also carry an acknowledgement.
   Duration ack_after = 40_ms;
 };
@@ -81,13 +81,13 @@ struct SessionEvent {
     Connected,  // The session has begun.
     Resumed,    // The session continues over a new connection; only messages that a Lost event reports are lost.
     Lost,
-    Ended,  // The last event. A client does not reconnect after it, either.
+    Ended,  // The last event. A client does not reconnect after it.
   };
   Kind kind = Kind::Connected;
-  // Set for Lost: the number of messages of the peer that will never arrive, because it had no room to keep them.
+  // Set for Lost: the number of the peer's messages that will never arrive, because the peer had no room to keep them.
   std::uint64_t lost = 0;
-  // Set for Lost and Ended: the number of own messages that the peer may or may not have handled. They are not sent
-  // again.
+  // Set for Lost and Ended: the number of this side's messages that the peer may or may not have handled; they are not
+  // sent again.
   std::uint64_t unconfirmed = 0;
   // Set for Lost: the peer has forgotten the session, for example because it restarted. Messages that the peer had kept
   // for this side are lost as well; their number is unknown. A Connected event follows.
@@ -98,18 +98,18 @@ struct SessionEvent {
 
 // Counts since the session began.
 struct SessionStats {
-  std::uint64_t sent = 0;      // Messages that send() has accepted.
+  std::uint64_t sent = 0;      // Messages that send() accepted.
   std::uint64_t received = 0;  // Messages received.
   std::uint64_t failed = 0;    // Messages whose handler failed, or that have no handler.
   std::uint64_t lost = 0;      // Messages that were lost, as reported by the SessionEvents.
-  std::uint64_t dropped = 0;   // Own messages dropped because of WhenFull::DropOldest.
+  std::uint64_t dropped = 0;   // Messages of this side that were dropped because of WhenFull::DropOldest.
   std::uint64_t resumed = 0;
   std::uint64_t heartbeats_missed = 0;
 };
 
 namespace internal {
 
-// A message that waits until a handler has ended.
+// A received message that waits until the running handler has ended.
 struct ReceivedMessage {
   Core::Event event;
   Buffer payload;
@@ -124,7 +124,7 @@ struct MovingSession {
   Duration expiry;
   SessionStats stats;
   std::vector<ReceivedMessage> inbox;
-  bool is_too_slow = false;  // It had no room for a message that was sent with WhenFull::Close on the way.
+  bool is_too_slow = false;  // During the move it had no room for a message that was sent with WhenFull::Close.
 };
 
 }  // namespace internal
@@ -135,10 +135,10 @@ class Session : protected messages::FrameSink, private Timer {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Both sides know the session by this number. 0: the session of a client that has not been connected yet.
+  // Both sides know the session by this number. 0: this is a client's session that was never connected.
   std::uint64_t number() const noexcept { return token_.number; }
-  // On a server it is the client's identity, which ServerOptions::authenticate returned. On a client it is the name
-  // that it sends.
+  // On a server, the identity of the client, which ServerOptions::authenticate returned; on a client, the name that it
+  // sends.
   std::string_view name() const noexcept { return name_; }
   bool is_connected() const noexcept { return core_.is_linked(); }
   bool has_ended() const noexcept { return has_ended_; }
@@ -151,14 +151,14 @@ class Session : protected messages::FrameSink, private Timer {
     messages::encode(payload, message);
     return push(messages::type_of(message), std::move(payload), options);
   }
-  // Completes when the ring has room for a message of this many bytes: immediately, or when the peer has acknowledged
-  // more. Other waiting tasks may take the room first.
+  // Completes when the ring has room for a message of this many bytes: immediately, or once the peer has acknowledged
+  // enough. Another task may use the room first.
   [[nodiscard]] Wait room(std::size_t payload_bytes = 0) noexcept;
   // Completes when the peer has handled everything that was sent.
   [[nodiscard]] Wait acknowledged() noexcept;
-  // Ends the session on both sides: messages not sent yet are dropped. The peer gets the code, and the message unless
-  // the error is from the environment or a bug; without a connection it gets neither, and a server keeps its side until
-  // that expires. Idempotent.
+  // Ends the session on both sides; messages that were not sent yet are dropped. The peer gets the code of `reason`,
+  // and its message unless the error is from the environment or a bug. Without a connection the peer is not told, and a
+  // server that is the peer keeps its side until it expires. Idempotent.
   void end(Error reason) noexcept;
 
   std::size_t unacknowledged() const noexcept { return core_.unacknowledged(); }  // The number of messages.
@@ -172,10 +172,10 @@ class Session : protected messages::FrameSink, private Timer {
   Session(const Handlers& handlers, const SessionOptions& options, internal::Role role);
   virtual ~Session();
 
-  // Uses this connection, on which every message received so far has been handled. The rest was in the peer's welcome
-  // or hello.
+  // Starts using this connection; every message received on it so far must have been handled. The other arguments are
+  // from the peer's welcome or hello.
   Result<> link(messages::Peer& peer, const Point& point, const internal::Window& window, Duration heartbeat);
-  // Stops using the connection: what still comes over it is ignored.
+  // Stops using the connection; packets that still arrive over it are ignored.
   void unlink(Error reason) noexcept;
   // Sends whatever is ready, while the connection has room.
   void flush() noexcept;
@@ -188,23 +188,23 @@ class Session : protected messages::FrameSink, private Timer {
   // the lost ones.
   std::uint64_t begin_again();
   Error end_reason() const noexcept;
-  // Starts the timer for the next event, unless it fires earlier already.
+  // Starts the timer for the next event, unless it already fires earlier.
   void arm() noexcept;
   bool is_busy() const noexcept { return running_ != nullptr; }
 
-  // Moves the session to another worker, while no handler runs. This object is then useless; waiting tasks get the
-  // reason.
+  // Moves the session to another worker, while no handler runs. This object cannot be used any more; waiting tasks get
+  // `reason`.
   internal::MovingSession move_out(Error reason);
   void move_in(internal::MovingSession&& moving);
 
-  // A frame before link(): on a client the reply to its hello.
+  // Called for a frame that arrives before link(): on a client, the reply to its hello.
   virtual Result<> greet(std::string_view packet) = 0;
   // The connection has ended; the session continues.
   virtual void unlinked(const Error& reason) noexcept = 0;
   virtual void bye(const Error& reason) noexcept { finish(reason); }  // The peer has ended the session.
   // The session has ended. Called once, as the last call of this interface.
   virtual void ended() noexcept = 0;
-  // When the session ends for lack of a connection; never() while it is connected.
+  // When the session ends because it has no connection; never() while it is connected.
   virtual Instant expires() const noexcept = 0;
   virtual void expire() noexcept = 0;
   virtual void idle() noexcept {}   // The last running handler has ended.
@@ -218,7 +218,7 @@ class Session : protected messages::FrameSink, private Timer {
   const Handlers& handlers_;
   internal::Core core_;
   Token token_;
-  std::uint64_t attempt_ = 0;  // The number of this one among the client's connections.
+  std::uint64_t attempt_ = 0;  // The number of the current connection among all connections of the client.
   std::string name_;
   Duration expiry_ = 60_s;
   messages::Peer* peer_ = nullptr;
@@ -248,7 +248,7 @@ class Session : protected messages::FrameSink, private Timer {
   Running* running_ = nullptr;
   std::uint64_t handling_ = 0;  // The number of the message whose handler runs.
   std::size_t handling_cost_ = 0;
-  std::optional<Error> reason_;  // The reason of its end.
+  std::optional<Error> reason_;  // The reason why the session ended.
 };
 
 class [[nodiscard]] Session::Wait : public Waiting {

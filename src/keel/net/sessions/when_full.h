@@ -10,11 +10,12 @@
 namespace keel::sessions {
 
 enum class WhenFull : std::uint8_t {
-  Refuse,      // send() fails with ResourceExhausted; nothing has changed.
+  Refuse,      // send() fails with ResourceExhausted, and nothing changes.
   Close,       // The session ends, with ResourceExhausted as its reason.
-  DropOldest,  // The oldest messages are dropped. The receiver learns how many messages it has lost.
-  // An unsent message of the same type and key is replaced, at its place, even if there is room: a value that the peer
-  // has not seen is useless once there is a newer one. If there is no such message and no room, it acts as DropOldest.
+  DropOldest,  // The oldest messages are dropped. The receiver learns how many messages it lost.
+  // An unsent message of the same type and key is replaced without changing its position, even if there is room: a
+  // value that the peer has not seen is useless once there is a newer one. If there is neither such a message nor room,
+  // NewestOfKey acts as DropOldest.
   NewestOfKey,
 };
 

@@ -1,10 +1,10 @@
 // keel/net/testing/test_layer.h — a TransportLayer for tests of code that uses a Transport: it encrypts nothing, but
 // uses its transport and the engine like a cipher.
 //
-// Each side sends a hello and is established when it has received the other's. Then everything is sent in records of at
-// most `record_bytes`, with inverted bytes: so received bytes may contain several records and the beginning of another
-// one. Before each record the layer sends a control record, to which the other side replies with one of its own. A
-// special record marks the end of the data; if the stream ends without it, that is an error.
+// Each side sends a hello and is established when it has received the other's. After that, all data is sent in records
+// of at most `record_bytes` with inverted bytes, so received bytes may contain several records and the beginning of
+// another one. Before each record the layer sends a control record, to which the other side replies with a control
+// record. A special record marks the end of the data; if the stream ends without it, that is an error.
 
 #pragma once
 
@@ -103,7 +103,7 @@ class TestLayer final : public TransportLayer {
     return Error::from_errno(doing, -outcome);
   }
 
-  // Waits until its last record has been sent, without a time limit.
+  // Waits until the last record of this layer has been sent, without a time limit.
   void close() noexcept override {
     is_closed_ = true;
     if (is_reset_) {
@@ -254,7 +254,7 @@ class TestLayer final : public TransportLayer {
     if (!send_.is_idle()) return;
     if (has_said_end_ && !is_closed_ && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
     if (sending_ == nullptr) return;
-    // This comes last, because more may be sent from inside.
+    // This call comes last, because it may send more data.
     if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
       finish_send(send_failure_ < 0 ? send_failure_ : out_failure_ < 0 ? out_failure_ : failure_);
     } else if (is_taken_) {

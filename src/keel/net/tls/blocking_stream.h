@@ -4,16 +4,17 @@
 //   KEEL_TRY_VOID(stream.write("hello\n", 1_s));
 //   KEEL_TRY(blocking::Chunk line, stream.read_until("\n", 1024, 1_s));
 //
-// Its calls are those of a blocking::Stream, except that it cannot send files, and that the end of the peer's bytes
-// without close_notify is an error of the read (Unavailable), because the bytes may be truncated.
+// Its functions are those of a blocking::Stream, with two exceptions: it cannot send files, and if the peer's bytes end
+// without close_notify, the read fails (Unavailable), because the bytes may be truncated.
 //
-// Errors:    of connect: those of blocking::Stream::connect; then of the handshake, as Records has them
-//            (net/tls/records.h), and DeadlineExceeded above the context's handshake_timeout. All name the host. The
-//            errors of the other functions are those of a blocking::Stream, and Protocol for a peer that breaks TLS.
+// Errors:    connect() fails with the errors of blocking::Stream::connect and of the handshake (Records,
+//            net/tls/records.h), and with DeadlineExceeded when the handshake takes longer than the context's
+//            handshake_timeout. All of these errors name the host. The other functions fail with the errors of a
+//            blocking::Stream, and with Protocol for a peer that violates TLS.
 // Ownership: owns its descriptor, buffers and context; movable. The destructor sends close_notify if that does not
 //            block, and then closes as a blocking::Stream does.
-// Threads:   one at a time. It must not be used on a worker of a loop, which is a bug.
-// Memory:    as Records, and received bytes that were not read.
+// Threads:   one at a time. Using it on a worker of a loop is a bug.
+// Memory:    that of Records, plus received bytes that were not read.
 // Cost:      that of Records; received bytes are copied once before and once after decryption.
 
 #pragma once
@@ -38,34 +39,37 @@ class Records;
 
 class BlockingStream {
  public:
-  // Connects to the first address of `host` that responds, which then proves its identity; both within `timeout`.
+  // Connects to the first address of `host` that responds, and completes when the server there has proved its identity;
+  // both take at most `timeout`.
   static Result<BlockingStream> connect(const ClientContext& context, const std::string& host, std::uint16_t port,
                                         Duration timeout = Duration::forever(), const io::ConnectOptions& options = {});
-  // Over a connected stream from which nothing was read.
+  // Does the handshake over a connected stream from which nothing was read.
   static Result<BlockingStream> connect(const ClientContext& context, const std::string& host, blocking::Stream plain,
                                         Duration timeout = Duration::forever());
-  // The server's side; complete when the handshake is.
+  // The server's side; completes when the handshake is complete.
   static Result<BlockingStream> accept(const ServerContext& context, blocking::Stream plain,
                                        Duration timeout = Duration::forever());
   BlockingStream(BlockingStream&& other) noexcept;
   BlockingStream& operator=(BlockingStream&& other) noexcept;
   ~BlockingStream();
 
-  // The next bytes, at most 16 KiB, or what read_until() has buffered. Empty: the peer has finished writing.
+  // Returns the next bytes, at most 16 KiB, or the bytes that read_until() has buffered. Empty: the peer has finished
+  // writing.
   Result<blocking::Chunk> receive(Duration timeout = Duration::forever());
-  // Copies at most `into.size()` bytes; returns how many, 0 at the end.
+  // Copies at most `into.size()` bytes, and returns their number, or 0 at the end.
   Result<std::size_t> read(std::span<char> into, Duration timeout = Duration::forever());
-  // Reads up to and including the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
-  // it is not complete within the first `max` bytes; Unavailable when the peer finishes without it.
+  // Reads up to and including the first `delimiter`. Empty: the peer has finished and no bytes were left. OutOfRange
+  // when the first `max` bytes do not contain the delimiter completely; Unavailable when the peer finishes without
+  // sending it.
   Result<blocking::Chunk> read_until(std::string_view delimiter, std::size_t max,
                                      Duration timeout = Duration::forever());
-  // Sends all of it, or fails; then it is unknown how much the peer has received.
+  // Sends all of `bytes`, or fails; after a failure it is unknown how much the peer has received.
   Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
-  // Tells the peer that nothing more will come (a write after it is a Bug); reading continues.
+  // Tells the peer that no more bytes will follow (a later write is a Bug); reading continues.
   Result<> shutdown_write(Duration timeout = Duration::forever());
   void close() noexcept;
 
-  // The result of the handshake. It lives until the stream is closed.
+  // The result of the handshake; valid until the stream is closed.
   const Records& connection() const noexcept { return *records_; }
   // Use it for queries about the socket. Only this object may read and write.
   const blocking::Stream& plain() const noexcept { return plain_; }
@@ -82,9 +86,9 @@ class BlockingStream {
   blocking::Stream plain_;
   std::unique_ptr<Records> records_;
   Buffer wire_;  // Received bytes that TLS has not read yet.
-  Buffer in_;    // Decrypted bytes; the first `taken_` of them are used.
+  Buffer in_;    // Decrypted bytes; the first `taken_` of them were read.
   std::size_t taken_ = 0;
-  bool is_cut_ = false;  // A write was sent only in part: the peer could not understand anything after it.
+  bool is_cut_ = false;  // A write was sent only in part, so the peer could not decode anything sent after it.
 };
 
 }  // namespace keel::tls

@@ -5,18 +5,18 @@
 //
 // For streams use connect(), accept() and Listener (net/tls/stream.h).
 //
-// Errors:    outcome() and a send's result are -EPROTO for what Records (net/tls/records.h) reports, Transport::error()
-//            gives its Error; the same for a handshake that takes longer than its context allows (DeadlineExceeded). A
-//            connection that ends without close_notify fails in the same way, but only for receiving. Other errnos come
-//            from the engine.
+// Errors:    for an error of Records (net/tls/records.h), outcome() and the result of a send are -EPROTO, and
+//            Transport::error() returns the Error; likewise for a handshake that takes longer than its context allows
+//            (DeadlineExceeded). A connection that ends without close_notify fails in the same way, but only for
+//            receiving. Other errnos come from the engine.
 // Lifetime:  like every TransportLayer.
 // Closing:   sends close_notify, and waits at most 10 s until it has been sent.
-// Memory:    that of Records, and 64 KiB of a large send at a time. While its transport is paused, further bytes wait
-//            in the kernel.
-// Fairness:  one handshake computes in an iteration of its event loop, about 0.3 ms. The others wait in the
-//            order in which they came; one that has begun and one that begins take turns. A client that has sent a part
-//            of its first record does not wait, and nobody waits for it. In a simulation, where no time passes while a
-//            handshake computes, they wait as well.
+// Memory:    that of Records, plus the 64 KiB of a large send that are encrypted at a time. While its transport is
+//            paused, further bytes wait in the kernel.
+// Fairness:  each iteration of the event loop computes one handshake, for about 0.3 ms. The others wait in the order in
+//            which they arrived; handshakes that have begun take turns with new ones. A client that has sent only a
+//            part of its first record is not in the queue and delays no other. In a simulation, where no time passes
+//            while a handshake is computed, handshakes wait in the same way.
 // Cost:      that of Records, which copies sent bytes once into records; received bytes are decrypted into the reader's
 //            memory.
 
@@ -52,7 +52,7 @@ namespace keel::tls {
 
 class Layer final : public TransportLayer, public Link {
  public:
-  // The number of layers whose handshake waits; those that Layers makes share one.
+  // The number of layers whose handshake waits; all layers that one Layers makes share it.
   using Waiting = std::shared_ptr<std::atomic<std::uint64_t>>;
   // `received`: bytes that were already read.
   Layer(io::Engine& engine, int fd, const ServerContext& context, std::string_view received, Waiting waiting);
@@ -65,7 +65,7 @@ class Layer final : public TransportLayer, public Link {
   bool is_established() const noexcept override { return records_.is_established(); }
   std::string_view protocol() const noexcept override;
   std::string_view peer_identity() const noexcept override { return records_.peer_identity(); }
-  // Further results of the handshake.
+  // Has further results of the handshake.
   const Records& records() const noexcept { return records_; }
 
  private:
@@ -109,7 +109,7 @@ class Layer final : public TransportLayer, public Link {
 
   Records records_;
   const Waiting waiting_;
-  Handshakes* handshakes_ = nullptr;  // Those of its loop; null before it is open.
+  Handshakes* handshakes_ = nullptr;  // The queue of handshakes of its loop; null before the layer is open.
   io::Loop* loop_ = nullptr;          // Runs posted().
   bool has_begun_ = false;
   bool ending_ = false;        // Set by end_receive().
@@ -123,7 +123,7 @@ class Layer final : public TransportLayer, public Link {
   bool is_reset_ = false;  // Closing does not wait.
   bool is_closed_ = false;
   bool is_posted_ = false;
-  bool is_next_ = false;   // Its handshake has waited, and continues.
+  bool is_next_ = false;   // Its handshake has waited and continues now.
   bool is_taken_ = false;  // The bytes of sending_ are encrypted.
   bool calls_back_ = true;
   std::int32_t failure_ = 0;  // An error of the layer: nothing can be received or sent.
@@ -146,7 +146,7 @@ class Layer final : public TransportLayer, public Link {
 
 // Layers over the connections of one server or client.
 //
-// Threads: any. It must outlive its users, but not the layers that it has made.
+// Threads: any. It must outlive its users, but not the layers that it made.
 class Layers final : public TransportLayers {
  public:
   explicit Layers(ServerContext context) : context_(std::move(context)) {}
@@ -157,7 +157,7 @@ class Layers final : public TransportLayers {
   std::uint64_t waiting_handshakes() const noexcept override { return waiting_->load(std::memory_order_relaxed); }
 
  private:
-  // ResourceExhausted: no memory. `host` is used only by a client.
+  // ResourceExhausted: memory ran out. `host` is used only by a client.
   Result<Endpoint> put_over(Endpoint plain, std::string_view host, std::string_view received) override;
   const Layer::Waiting waiting_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   std::mutex mutex_;

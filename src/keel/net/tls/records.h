@@ -6,24 +6,26 @@
 //   records.write("GET / HTTP/1.1\r\n");                   // once it is established
 //   send(records.output());                                // after each of these calls; then clear it
 //
-// OpenSSL does the handshake and the records, on a BIO of our own: it reads from the caller's `wire` and appends to
+// OpenSSL does the handshake and the records, on a BIO of this class that reads from the caller's `wire` and appends to
 // output(). It never uses a descriptor.
 //
-// Errors:    Unauthenticated for a peer that is not believed: another host, expired, not valid yet, self-signed,
-//            unknown issuer, revoked, no certificate. Protocol for no version, cipher or application protocol in
-//            common, an alert of the peer's, whatever breaks the protocol, and a flood: more than 32 handshake messages
-//            (updates of keys, tickets, requests to renegotiate) without data. Unavailable for a connection that ends
-//            in between (ended()). ResourceExhausted without memory. All are from_environment(); the message names the
-//            cause. After an error, every call returns it again, and output() has the alert for the peer.
+// Errors:    Unauthenticated for a peer that has no certificate, or one that is for another host, expired, not valid
+//            yet, self-signed, revoked or of an unknown issuer. Protocol when there is no common version, cipher or
+//            application protocol, for an alert of the peer, for any violation of the protocol, and for a flood: more
+//            than 32 handshake messages (updates of keys, tickets, requests to renegotiate) without data. Unavailable
+//            for a connection that ends too early (ended()). ResourceExhausted when memory runs out. All are
+//            from_environment(); the message names the cause. After an error, every call returns it again, and output()
+//            has the alert for the peer.
 // Ownership: keeps its context. `wire` and the bytes to be written are used only during the call.
 // Threads:   one.
-// Memory:    at most one record of the peer's (16 KiB), of the handshake one message (100 KiB: certificates), and of
-//            output() output_bytes_max and one flight more: above that nothing is read or written until it is taken.
-//            Besides, what OpenSSL keeps for a connection: some 70 KB during a handshake, which for a server begins
-//            when the client's first record has come as a whole.
-// Cost:      OpenSSL's. Memory for handshakes and records comes from the pools of the thread (base/pool.h): no heap is
-//            used in steady state, unless the program has used OpenSSL before main().
-// Random:    OpenSSL's own, also in a simulation; testing::SeededRandomness takes it from the seed instead.
+// Memory:    at most one record of the peer (16 KiB), one handshake message (100 KiB: certificates), and
+//            output_bytes_max plus one flight in output(): above that nothing is read or written until the caller takes
+//            bytes from output(). In addition, OpenSSL keeps some 70 KB for a connection during the handshake, which on
+//            a server begins when the client's first record has arrived completely.
+// Cost:      that of OpenSSL. Memory for handshakes and records comes from the pools of the thread (base/pool.h): no
+//            heap is used in steady state, unless the program has used OpenSSL before main().
+// Random:    random numbers are OpenSSL's own, also in a simulation; with testing::SeededRandomness they come from the
+//            seed instead.
 
 #pragma once
 
@@ -45,54 +47,56 @@ class Records {
   // The largest number of bytes that one read() returns.
   static constexpr std::size_t plain_bytes_max = 16 * 1024;
 
-  // std::bad_alloc when there is no memory.
+  // std::bad_alloc when memory runs out.
   explicit Records(const ServerContext& context);
-  // `host`: the name, or the IP address, that the peer's certificate must be for. Must not be empty (a Bug).
+  // `host`: the name or the IP address that the peer's certificate must be valid for; an empty one is a Bug.
   Records(const ClientContext& context, std::string_view host);
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
   ~Records();
 
-  // Takes from the front of `wire` and continues with the handshake; a client begins it with an empty `wire`. After the
-  // handshake it copies the bytes that the peer has sent, of one record at a time, and returns their number. 0: `wire`
-  // is used up and more must come; or the peer has finished (has_peer_finished()); or output() is full; or `into` is
-  // empty. With less room than plain_bytes_max, part of a record may stay inside: call read() again.
+  // Removes bytes from the front of `wire` and continues the handshake, which a client begins with an empty `wire`.
+  // After the handshake, decrypts one record at a time into `into`, and returns the number of bytes. 0: all of `wire`
+  // was used and more must arrive; or the peer has finished (has_peer_finished()); or output() is full; or `into` is
+  // empty. If `into` has less room than plain_bytes_max, part of a record may remain in this object: call read() again.
   Result<std::size_t> read(std::string_view& wire, std::span<char> into);
-  // Takes from `wire` what begins the first record of a client and is not the whole of it, which costs a copy. True:
-  // nothing was taken, and read() has a handshake to compute, or an error. Need not be called.
+  // If `wire` has only the beginning of a client's first record, removes it from `wire` and keeps a copy. True: nothing
+  // was removed, because read() has a handshake to compute or an error to report. Calling this function is optional.
   bool collect(std::string_view& wire) noexcept;
-  // Encrypts the front of `plain` and returns the number of bytes: less than all where output() is full. Requires
+  // Encrypts bytes from the front of `plain` and returns their number: fewer than all when output() is full. Requires
   // is_established().
   Result<std::size_t> write(std::string_view plain);
   // Tells the peer that nothing more will be written (close_notify). Call it once; it has no effect before
   // is_established().
   void finish();
-  // Call it when the peer's bytes have ended, with an errno or 0: success after has_peer_finished(), else the error.
-  // When established, write() still works afterwards.
+  // Call it with an errno or 0 when the peer's bytes have ended. Returns success if has_peer_finished(), otherwise the
+  // error. On an established connection, write() still works afterwards.
   Result<> ended(int number = 0);
 
-  // The bytes to be sent. The caller takes from it.
+  // The bytes to be sent, which the caller removes.
   Buffer& output() noexcept;
 
-  // OpenSSL has the handshake: of a client always, of a server since the read() that had its first record as a whole.
+  // Whether OpenSSL has begun the handshake: always for a client; for a server, since the read() in which the client's
+  // first record was complete.
   bool has_begun() const noexcept;
   bool is_established() const noexcept;
-  // The peer has sent close_notify: it will write no more, but can still be written to.
+  // Whether the peer has sent close_notify: it will write no more, but this side may still write to it.
   bool has_peer_finished() const noexcept;
 
-  // The functions below need an established connection; before, they say nothing that is true of the peer.
+  // The functions below require an established connection; before that, their results are meaningless.
   Version version() const noexcept;
   // The name of the cipher suite, such as "TLS_AES_128_GCM_SHA256"; the text is valid until the process ends.
   std::string_view cipher() const noexcept;
   // The protocol that ALPN selected; empty: none.
   std::string_view protocol() const noexcept;
-  // On a server it is the first URI, DNS name or mail address of the peer's certificate, in this order of kinds, else
-  // its common name; empty: it has none. On a client it is the host.
+  // On a server, the first URI, DNS name or mail address of the peer's certificate, in this order, or its common name
+  // if it has none of them; empty: the peer has no certificate or the certificate has no name. On a client, the host.
   std::string_view peer_identity() const noexcept;
   // The "tls-server-end-point" of the server's certificate (RFC 5929 §4.1), which binds an authentication within the
-  // connection to it: for a client, once it is established. Empty: the certificate's signature has no hash (Ed25519).
+  // connection to that certificate; for a client whose connection is established. Empty: the certificate's signature
+  // has no hash (Ed25519).
   std::string server_end_point() const;
-  // For a server: the host that the client has asked for (SNI); empty: none.
+  // For a server: the host that the client requested (SNI); empty: none.
   std::string_view server_name() const noexcept;
   // Whether an earlier session was resumed.
   bool is_resumed() const noexcept;

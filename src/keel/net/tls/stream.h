@@ -10,13 +10,14 @@
 //   Scope connections;
 //   while (true) connections.spawn(talk(co_await listener.accept()), OnError::Ignore);
 //
-// They are ordinary streams (net/stream.h), except that send_file() does not work (EOPNOTSUPP), that shutdown_write()
-// sends close_notify, and that the end of the peer's bytes without close_notify is an error of the read (Unavailable),
+// The streams are ordinary ones (net/stream.h), with three exceptions: send_file() does not work (EOPNOTSUPP);
+// shutdown_write() sends close_notify; and if the peer's bytes end without close_notify, the read fails (Unavailable),
 // because the bytes may be truncated.
 //
-// Errors:    of connect: those of Stream::connect; then of the handshake, as Records has them (net/tls/records.h), and
-//            DeadlineExceeded above the context's handshake_timeout. All name the host.
-// Cancel:    the connection is closed.
+// Errors:    connect() fails with the errors of Stream::connect and of the handshake (Records, net/tls/records.h), and
+//            with DeadlineExceeded when the handshake takes longer than the context's handshake_timeout. All of these
+//            errors name the host.
+// Cancel:    a cancelled connect() closes the connection.
 // Threads:   the worker they were made on. Contexts are copied.
 
 #pragma once
@@ -38,19 +39,20 @@ namespace keel::tls {
 
 class Records;
 
-// Connects to `address`, and completes when the server has proved to be `host`.
+// Connects to `address`, and completes when the server has proved that it is `host`.
 Task<Stream> connect(ClientContext context, std::string host, Address address, io::ConnectOptions options = {});
-// Connects to the first address that responds, of those that `guard` allows (net/address_guard.h), or of all.
+// Connects to the first address that responds; with `guard`, only addresses that it allows are tried
+// (net/address_guard.h).
 Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
                      io::ConnectOptions options = {});
 Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
                      const AddressGuard& guard, io::ConnectOptions options = {});
-// Over a connected stream from which nothing was read.
+// Does the handshake over a connected stream from which nothing was read.
 Task<Stream> connect(ClientContext context, std::string host, Stream plain);
 
-// The server's side of `plain`, from which nothing was read. It does not wait for the handshake, so that a slow peer
-// does not delay others: the first read or write does, or `co_await stream.establish()`, after which connection_of()
-// identifies the peer.
+// Makes the server's side over `plain`, from which nothing was read. It does not wait for the handshake, so that a slow
+// peer does not delay others: the first read or write waits for it, or `co_await stream.establish()`, after which
+// connection_of() identifies the peer.
 Result<Stream> accept(const ServerContext& context, Stream plain);
 
 // The result of the handshake. Null: `stream` does not use TLS. The pointer is valid as long as the stream.
@@ -64,7 +66,7 @@ class Listener {
   // The next connection, as accept() above makes it.
   Task<Stream> accept();
   Address address() const noexcept { return listener_.address(); }
-  // Sets the context of later connections, for example with a renewed certificate.
+  // Sets the context for later connections, for example one with a renewed certificate.
   void set_context(ServerContext context) noexcept { context_ = std::move(context); }
 
  private:

@@ -8,10 +8,11 @@
 //   keys.adopt(same);                                        // of contexts that are there already
 //
 // A ticket is encrypted (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be decrypted for
-// two more hours: as long as a session may be resumed. The next handshake after that erases the key, so that recordings
-// of its connections can never be decrypted (with TLS 1.2; with 1.3 each connection has its own key anyway).
+// two more hours, as long as a session may be resumed. The next handshake after that erases the key, so that recorded
+// connections can never be decrypted (with TLS 1.2; with TLS 1.3 each connection has its own key anyway).
 //
-// Errors:    std::bad_alloc without memory, or without randomness. load: InvalidArgument for what save() has not given.
+// Errors:    std::bad_alloc when memory runs out, or when no random numbers are available. load: InvalidArgument for a
+//            text that is not a result of save().
 // Ownership: a value; copies share the keys and their rotation.
 // Threads:   any.
 // Time:      by the calendar of the current Host.
@@ -40,10 +41,10 @@ class TicketKeys {
 
   TicketKeys();
 
-  // The result is secret: it decrypts tickets.
+  // The result is secret, because it can decrypt tickets.
   std::string save() const;
   static Result<TicketKeys> load(std::string_view text);
-  // Replaces its keys by the present keys of `others`, for all contexts that share it, from the next handshake on.
+  // Replaces the keys with the current keys of `others`, for all contexts that share them, from the next handshake on.
   void adopt(const TicketKeys& others);
 
  private:

@@ -9,20 +9,23 @@
 //   while (has_room && core.next(now, out)) …              // the next packet, if there is one
 //   core.unlink(now);                                      // the connection is gone: the session continues
 //
-// Order and loss: messages are numbered consecutively. After link() each side resends what the other has not received.
-// The sender reports the numbers of messages that it has dropped, so that the receiver knows how many it has lost.
-// Acks:      one with every message that goes the other way; otherwise after `ack_every` messages, after a quarter of
-//            the window, or `ack_after` after the first message, whichever comes first. An acknowledgement means that
-//            the message was *handled*, so the sender's ring also bounds the receiver's queue.
-// Window:    what has arrived and was not handled: messages, and reports of loss, each of which counts as one message
-//            without payload. The sender counts what it has sent, dropped or not, until it is acknowledged.
+// Order and loss: messages are numbered consecutively. After link() each side resends the messages that the other has
+// not received. The sender reports the numbers of the messages that it dropped, so that the receiver knows how many
+// messages it lost.
+// Acks:      every message in the other direction carries an acknowledgement. Without one, an acknowledgement is sent
+//            after `ack_every` messages, after a quarter of the window, or `ack_after` after the first message,
+//            whichever comes first. It means that the message was *handled*, so the sender's ring also bounds the
+//            receiver's queue.
+// Window:    limits the messages that have arrived and are not handled yet. A report of loss counts as one message
+//            without payload. The sender counts every message that it has sent, even one that it dropped later, until
+//            the message is acknowledged.
 // Heartbeat: a side that has received nothing for an interval sends a ping; after two pings without a reply the
 //            connection counts as lost. The server waits a quarter longer, so that usually only the client sends pings.
 //
-// Errors:    Protocol: the peer has broken one of the rules above, which the message names. The connection has to be
+// Errors:    Protocol: the peer broke one of the rules above; the error's message says which. The connection must be
 //            closed; the session can be resumed.
-// Threads:   one at a time; it may be moved to another thread.
-// Cost:      360 bytes, and what the ring holds.
+// Threads:   one at a time; the object may be moved to another thread.
+// Cost:      360 bytes, plus the content of the ring.
 
 #pragma once
 
@@ -44,7 +47,7 @@ enum class Role : std::uint8_t { Client, Server };
 struct CoreOptions {
   Role role = Role::Client;
   Window window = {1024, 1 << 20};  // Received, and not yet handled.
-  // The bounds of the messages that were sent or are to be sent, and are not yet acknowledged.
+  // The bounds of the messages that are not acknowledged yet, sent or not.
   Window ring = {1024, 1 << 20};
   std::uint32_t ack_every = 32;
   Duration ack_after = 40_ms;
@@ -55,9 +58,9 @@ class Core {
   struct Event {
     enum class Kind : std::uint8_t { Nothing, Message, Lost, Bye };
     Kind kind = Kind::Nothing;
-    // The number of the message, or of the last lost one, which has to be passed to handled().
+    // The number of the message, or of the last lost message; pass it to handled().
     std::uint64_t number = 0;
-    std::uint64_t lost = 0;  // How many were lost.
+    std::uint64_t lost = 0;  // How many messages were lost.
     std::uint16_t type = 0;
     std::string_view payload = {};  // Set for Message, and for Bye, where it is the reason; refers to the packet.
     Code code = Code::Cancelled;
@@ -69,12 +72,12 @@ class Core {
 
   // --- for the application
 
-  // Appends a message. ResourceExhausted: there is no room. InvalidArgument: it is larger than the ring.
-  // In both cases the message is not taken.
+  // Appends a message. ResourceExhausted: there is no room. InvalidArgument: the message is larger than the ring. In
+  // both cases the message is not taken over.
   Result<> push(std::uint16_t type, Buffer&& payload, WhenFull when_full, std::uint64_t key);
   bool has_room(std::size_t payload_bytes) const noexcept;
-  // The message with this number, and all before it, has been handled; `cost` is that of the Event. Number 0: it
-  // belongs to a session that was forgotten.
+  // Reports that the message with this number, and all before it, were handled; `cost` is Event::cost. Number 0: the
+  // message belongs to a session that the peer has forgotten.
   void handled(Instant now, std::uint64_t number, std::size_t cost) noexcept;
 
   std::uint64_t unacknowledged() const noexcept { return ring_.size(); }
@@ -86,19 +89,19 @@ class Core {
   // --- for the connection
 
   Point point() const noexcept { return {seen_, handled_}; }
-  // Returns point() as it is now sent to the peer. Call it before link().
+  // Returns point() and records that the peer is told this value. Call it before link().
   Point tell_point() noexcept;
   Window window() const noexcept { return options_.window; }
-  // Call it when both sides know each other's point. Protocol: the peer claims to have received a message that was
-  // never sent. Heartbeat zero: no heartbeats are sent, and a silent connection is kept.
+  // Starts using a connection. Call it when both sides know each other's point. Protocol: the peer claims to have
+  // received a message that was never sent. Heartbeat zero: no heartbeats are sent, and a silent connection is kept.
   Result<> link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat);
   // The peer has forgotten the session: all numbers start from 1 again. Messages that were never sent stay queued;
-  // returns how many others there were.
+  // returns the number of the other messages.
   std::uint64_t begin_again();
   void unlink() noexcept { is_linked_ = false; }
   bool is_linked() const noexcept { return is_linked_; }
   Result<Event> receive(Instant now, std::string_view packet);
-  // The peer's silence so far does not count: sends it another ping.
+  // Ignores the peer's silence so far, and sends it another ping.
   void ask_again(Instant now) noexcept {
     quiet_since_ = now;
     missed_ = 1;
@@ -136,9 +139,9 @@ class Core {
   Ring ring_;
   std::uint64_t link_next_ = 1;     // The next message to be sent over this connection.
   std::uint64_t acked_ = 0;         // The last message that the peer has acknowledged.
-  std::uint64_t flight_bytes_ = 0;  // The cost of the messages of the ring before link_next_.
-  // It is at least the cost of what the peer may have to handle and the ring does not have: dropped messages, and
-  // Skips.
+  std::uint64_t flight_bytes_ = 0;  // The cost of the messages in the ring before link_next_.
+  // At least the cost of everything that the peer may still have to handle and that the ring no longer contains:
+  // dropped messages, and Skips.
   std::uint64_t gone_bytes_ = 0;
   std::uint64_t skip_number_ = 0;  // The number of the last Skip that was sent.
   std::uint64_t skip_lost_ = 0;    // How many messages that Skip reports.
@@ -148,11 +151,11 @@ class Core {
   std::uint64_t seen_ = 0;
   std::uint64_t handled_ = 0;
   std::uint64_t ack_told_ = 0;   // The last value of `handled_` that was sent to the peer.
-  std::uint32_t unhandled_ = 0;  // Messages and losses that have arrived and were not handled.
+  std::uint32_t unhandled_ = 0;  // Messages and losses that have arrived and are not handled yet.
   std::size_t unhandled_bytes_ = 0;
-  std::size_t untold_bytes_ = 0;  // Bytes handled since then.
+  std::size_t untold_bytes_ = 0;  // Bytes handled since that value was sent.
   Instant ack_at_ = Instant::never();
-  Instant quiet_since_;  // The last time that something came, or that a heartbeat was sent.
+  Instant quiet_since_;  // When a packet last arrived or a heartbeat was last sent.
   std::uint64_t heartbeats_missed_ = 0;
 };
 

@@ -13,7 +13,7 @@
 //   Bye      'b' code:1 text
 //
 // Threads: functions.
-// Cost:    a copy of each field; views that are read refer to the packet.
+// Cost:    a copy of each field; views in a packet that was read refer to its bytes.
 
 #pragma once
 
@@ -38,14 +38,14 @@ struct Token {
   bool operator==(const Token&) const = default;
 };
 
-// How many of the other side's messages one side has received and handled.
+// How far one side has received and handled the messages of the other side.
 struct Point {
-  std::uint64_t seen = 0;     // The last message that has arrived.
-  std::uint64_t handled = 0;  // The last one that has been handled, and whose space is free.
+  std::uint64_t seen = 0;     // The number of the last message that has arrived.
+  std::uint64_t handled = 0;  // The number of the last message that was handled, so that its space is free.
   bool operator==(const Point&) const = default;
 };
 
-// The number of unhandled messages and bytes that one side is ready to keep.
+// The number of unhandled messages and bytes that one side accepts.
 struct Window {
   std::uint32_t messages = 0;
   std::uint32_t bytes = 0;
@@ -59,7 +59,7 @@ struct Hello {
   // Grows with each connection of the client, so that a delayed hello cannot take a session from a newer connection.
   std::uint64_t attempt = 0;
   Point point = {};
-  Duration heartbeat = {};  // The interval that this side asks for; zero: none.
+  Duration heartbeat = {};  // The interval that this side requests; zero: none.
   Window window = {};
   std::string_view name = {};
   std::string_view credentials = {};
@@ -105,14 +105,14 @@ inline constexpr std::size_t name_bytes_max = 256;
 inline constexpr std::size_t credentials_bytes_max = 4096;
 inline constexpr std::size_t reason_bytes_max = 512;
 
-// The functions below append the packet. Names, credentials and reasons beyond their maximum are cut: the caller checks
-// them before.
+// The functions below append the packet. Names, credentials and reasons that exceed their maximum are truncated, so the
+// caller must check them first.
 void write(Buffer& out, const Hello& hello);
 void write(Buffer& out, const Welcome& welcome);
 void write(Buffer& out, const Bye& bye);
 void write(Buffer& out, const Packet& packet);
 
-// The kind of a packet, known or not. Protocol: it is empty.
+// The kind of a packet, even an unknown one. Protocol: the packet is empty.
 Result<Kind> kind_of(std::string_view bytes);
 
 // Protocol: the packet is truncated, too long or of another kind, or a field has an impossible value; the message says

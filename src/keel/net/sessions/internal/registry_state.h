@@ -21,7 +21,7 @@
 
 namespace keel::sessions {
 
-// Used for counters, and for values that readers may see a moment later.
+// Used for counters, and for values that readers may see with a small delay.
 inline constexpr auto relaxed = std::memory_order_relaxed;
 
 // A message for all sessions.
@@ -36,13 +36,13 @@ struct Home {
   Home(Executor& e, int w, Server& s) noexcept : executor(e), worker(w), server(&s) {}
   Executor& executor;
   const int worker;
-  Server* server;  // Null once the server has ended: changed on its worker under the registry's lock.
-  // Guarded by the registry's lock: broadcasts whose jobs this worker has not run yet, and the sessions for which it
-  // has not run the job that takes them in.
+  Server* server;  // Null once the server has ended; changed only on its worker, under the registry's lock.
+  // Guarded by the registry's lock: the broadcasts, and the sessions that are moving to this worker, whose jobs it has
+  // not run yet.
   std::deque<std::shared_ptr<const Broadcast>> pending;
   std::vector<std::shared_ptr<internal::MovingSession>> arriving;
-  // Sums over its sessions, written only by its worker. A session takes its part of the first two with it when it
-  // moves.
+  // Sums over its sessions, written only by its worker. A session that moves takes its share of the first two sums with
+  // it.
   SingleWriterCounter connected, ring_bytes, lost, heartbeats_missed;
 };
 
@@ -62,8 +62,8 @@ struct Card {
 struct Registry::State {
   explicit State(const RegistryOptions& options);
 
-  // False: `home` has ended, and f is dropped. Call it under the lock. What was posted to a worker by others runs in
-  // this order; what the worker posts to itself may run earlier.
+  // Posts f to the worker of `home`. False: `home` has ended, and f is dropped. Call it under the lock. Jobs that other
+  // workers post run in this order; jobs that the worker posts to itself may run earlier.
   template <class F>
   static bool post(const std::shared_ptr<Home>& home, F f) {
     if (home->server == nullptr) return false;
@@ -74,8 +74,8 @@ struct Registry::State {
         .has_value();
   }
 
-  // Calls f(Session&) on the worker that has the session: in the call if that is this one, else later, and where the
-  // session has moved to in the meantime. False: there is no such session.
+  // Calls f(Session&) on the worker that has the session: during this call if that is the calling worker; otherwise
+  // later, on the worker to which the session may have moved in the meantime. False: there is no such session.
   template <class F>
   bool reach(std::uint64_t number, F f) {
     std::unique_lock lock(mutex);
@@ -88,13 +88,13 @@ struct Registry::State {
         f(*session);
         return true;
       }
-      lock.lock();  // It is on its way to this worker.
+      lock.lock();  // The session is moving to this worker.
     }
     return post(home, [this, number, f = std::move(f)](Server& server) mutable {
       if (Session* const session = server.find(number); session != nullptr) {
         f(*session);
       } else {
-        static_cast<void>(reach(number, std::move(f)));  // It has moved, or ended.
+        static_cast<void>(reach(number, std::move(f)));  // The session has moved or ended.
       }
     });
   }
@@ -106,7 +106,7 @@ struct Registry::State {
   std::uint64_t next_number = 1;
   std::map<std::uint64_t, std::shared_ptr<Card>> cards;
   std::vector<std::shared_ptr<Home>> homes;
-  // These are the counts of workers that have ended.
+  // The sums of workers that have ended.
   std::uint64_t lost_before = 0;
   std::uint64_t heartbeats_missed_before = 0;
 

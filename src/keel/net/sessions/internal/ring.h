@@ -1,7 +1,7 @@
 // The unacknowledged messages of one side, sent or not: numbered without gaps, and limited in number and bytes.
 //
-// Threads: one at a time; may be moved to another one.
-// Cost:    a message is a copy into a block of the pool; an empty ring has no memory after release().
+// Threads: one at a time; the ring may be moved to another thread.
+// Cost:    each message is copied into a block of the pool; an empty ring holds no memory after release().
 
 #pragma once
 
@@ -37,7 +37,7 @@ class Ring {
   Message& operator[](std::uint64_t number) noexcept { return place(number); }
   const Message& operator[](std::uint64_t number) const noexcept { return place(number); }
 
-  // Appends a message. std::bad_alloc: nothing has changed.
+  // Appends a message. After std::bad_alloc the ring is unchanged.
   void push(std::uint16_t type, std::uint64_t key, Buffer&& payload);
   // Replaces the payload of the message with this number.
   void replace(std::uint64_t number, Buffer&& payload) noexcept;

@@ -1,4 +1,5 @@
-// What the tests of sessions share: a server and a client with sessions on the loop of a test, and what they hear.
+// What the tests of sessions share: a server and a client with sessions on the loop of a test, and a record of the
+// messages and events that each receives.
 
 #pragma once
 
@@ -125,7 +126,7 @@ class SessionsTest : public keel::internal::NetTest {
     ended_ = running_->take();
     client_.reset();
   }
-  // Both, and they are connected.
+  // Starts both, and waits until they are connected.
   void connect() {
     start_server();
     start_client();
@@ -137,7 +138,7 @@ class SessionsTest : public keel::internal::NetTest {
   void cut() { session()->peer()->close(Error(Code::Unavailable, "cut by the test")); }
   Result<> say(std::string text, const SendOptions& options = {}) { return (*client_)->send(Text{text}, options); }
 
-  // A connection that says what it wants, and what the server says to it.
+  // A connection on which a test sends any packets, and the packets that the server sends back.
   struct RawClient final : messages::FrameSink {
     ~RawClient() {
       if (client) (*client)->attach(nullptr);

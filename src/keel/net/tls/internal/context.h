@@ -50,11 +50,11 @@ struct Context {
   std::vector<Identity> identities;
   std::vector<Expiry> expiries;  // For both sides.
   std::string protocols;         // The protocols in their form on the wire (RFC 7301 §3.1).
-  std::string chain_problem;     // For a client: that of its own certificate.
+  std::string chain_problem;     // For a client: the chain_problem of its own certificate.
   mutable Sessions sessions;     // For a client.
 };
 
-// One connection, as OpenSSL's callbacks find it: the application data of its SSL.
+// The data of one connection that OpenSSL's callbacks need: the application data of its SSL object.
 struct Connection {
   const Context* context = nullptr;
   std::string host;              // The host that a client expects.

@@ -1,9 +1,9 @@
-// OpenSSL's memory: from free lists of the thread. They take the size of a freed block from the allocator, so a block
-// has no header beside malloc's own, and may be freed on any thread.
+// Serves OpenSSL's memory from free lists of the thread. The lists get the size of a freed block from the allocator, so
+// a block has no header besides malloc's, and may be freed on any thread.
 //
-// A thread keeps at most 2 MiB of each size, and 8 MiB altogether: beyond that, a block that comes back replaces kept
-// ones of other sizes. When the last connection of the thread is closed, it keeps 64 KiB of each size, which is enough
-// for some handshakes. All of it is freed when the thread ends.
+// A thread keeps at most 2 MiB of each size, and 8 MiB altogether; beyond that, a freed block replaces kept blocks of
+// other sizes. When the last connection of the thread is closed, the thread keeps 64 KiB of each size, which is enough
+// for some handshakes. All kept blocks are freed when the thread ends.
 //
 // This is set up before main() begins. If OpenSSL was used before that, it keeps using malloc.
 
@@ -17,8 +17,9 @@ bool uses_pools() noexcept;
 // Returns all blocks that this thread keeps to the heap (tests).
 void trim_pools() noexcept;
 
-// One for each connection, declared before the connection's objects of OpenSSL, so that it is destroyed after them. A
-// connection that is destroyed on another thread than the one it was made on is counted on neither.
+// Counts a connection of the thread. Declare one for each connection, before its OpenSSL objects, so that it is
+// destroyed after them. A connection that is destroyed on another thread than the one on which it was made is counted
+// on neither.
 class PoolUse {
  public:
   PoolUse() noexcept;

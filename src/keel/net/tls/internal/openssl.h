@@ -30,7 +30,7 @@ using CertificatePointer = Owner<X509, X509_free>;
 using KeyPointer = Owner<EVP_PKEY, EVP_PKEY_free>;
 using BioPointer = Owner<BIO, BIO_free>;
 
-// OpenSSL's text for the last failure, which it then forgets.
+// OpenSSL's text for the last failure; clears OpenSSL's error queue.
 std::string last_words();
 
 // "2026-11-27", in UTC.
@@ -45,8 +45,8 @@ std::string name_text(const X509_NAME* name);
 // The names that the certificate is for: DNS names and addresses, at most `count_max` of them, separated by commas.
 std::string names_of(X509* certificate, int count_max);
 
-// The name by which a peer with this certificate is known: its first URI, DNS name or mail address, in this order of
-// kinds, else its common name.
+// The name by which a peer with this certificate is known: its first URI, DNS name or mail address, in this order;
+// without any of them, its common name.
 std::string identity_of(X509* certificate);
 
 }  // namespace keel::tls::internal

@@ -13,20 +13,21 @@
 
 namespace keel::tls::internal {
 
-// A usable one: the key fits, the second certificate has issued the first, and the certificates that clients need are
-// valid at the given time.
+// A certificate that can be used: the key matches, the second certificate issued the first, and the certificates that
+// clients need are valid at the given time.
 struct Identity {
   CertificatePointer certificate;
   std::vector<CertificatePointer> chain;  // The other certificates of the file, in its order: all of them are sent.
   std::vector<const X509*> issuers;       // Those of the chain that clients may use.
-  std::string chain_problem;              // What clients overlook in the chain; empty: nothing.
+  std::string chain_problem;              // A fault of the chain that clients must tolerate; empty: none.
   KeyPointer key;
-  std::string name;  // The name of its file, for messages.
+  std::string name;  // The name of the certificate's file, for messages.
   Staple staple;
   std::string staple_problem;  // Why there is no OCSP response, although one was configured.
 };
 
-// The whole content of `file`, or `bytes` if there are any; the last argument names it in messages: "OCSP response".
+// The whole content of `file`, or `bytes` if these are not empty; `kind` names the content in messages, such as "OCSP
+// response".
 Result<std::string> read_whole(const char* kind, const std::string& file, const std::string& bytes);
 
 // `now`: seconds since 1970. An unusable OCSP response is not an error.

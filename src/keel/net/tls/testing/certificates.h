@@ -50,7 +50,7 @@ struct OcspOptions {
 class Authority {
  public:
   explicit Authority(const std::string& name);
-  // An authority below `issuer`, which must outlive it. Only the times of `options` are used for its certificate.
+  // An authority whose certificate `issuer` issues; `issuer` must outlive it. Only the times of `options` are used.
   Authority(const std::string& name, const Authority& issuer, const CertificateOptions& options = {});
   Authority(Authority&&) noexcept;
   ~Authority();
@@ -59,11 +59,12 @@ class Authority {
   KeyPair issue(const CertificateOptions& options);
   // A certificate revocation list with the certificates of these KeyPairs.
   std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::hours(24));
-  // Its OCSP responder's response for the certificate of `pair`, in DER.
+  // The response of this authority's OCSP responder for the certificate of `pair`, in DER.
   std::string ocsp_response(const KeyPair& pair, const OcspOptions& options = {});
   // Its own certificate.
   std::string pem() const;
-  // A certificate for its name and its key from another issuer (a cross-certificate). Of `options` it has the times.
+  // A certificate of this authority's name and key that another issuer issues (a cross-certificate). Only the times of
+  // `options` are used.
   std::string pem_from(const Authority& issuer, const CertificateOptions& options = {}) const;
 
  private:
@@ -71,7 +72,7 @@ class Authority {
   State* state_;
 };
 
-// A certificate that no authority has issued.
+// A certificate that no authority issued.
 KeyPair self_signed(const CertificateOptions& options);
 
 // `pair` with its key encrypted.
