@@ -62,7 +62,7 @@ App::App(Program program, config::Versions& config, SettingsIn settings_in, cons
 App::~App() {
   stop_modules(systems_->settings.common.stop_timeout);
   systems_.reset();
-  // Threads that have ended returned their blocks to this thread, which does not use them.
+  // Threads that ended have returned their blocks to this thread, which does not use them.
   pool_trim();
 }
 
@@ -158,19 +158,18 @@ sessions::Registry& App::sessions(const sessions::Handlers& handlers, sessions::
 
 Address App::messages_address() const { return systems_->messages.address(); }
 
-// A call that comes too late is a Bug and not a failed check: if a handler makes it, only that request fails and not
-// the process.
+// A call that comes too late is a Bug and not a failed check: when a handler makes the call, only its request fails,
+// and the process continues.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
-  throw std::logic_error(std::string("App::") + call + " is called while the application runs: call it before run(), " +
+  throw std::logic_error(std::string("App::") + call + " was called while the application runs: call it before run(), " +
                          "where the service is made");
 }
 
 void App::ensure(std::string_view name) {
   if (io::Loop::current() != nullptr && !systems_->lifecycle.runs(name)) {
-    throw std::logic_error("the App was asked for \"" + std::string(name) +
-                           "\" on a worker, which cannot wait for its start: call it in the constructor of the "
-                           "service, and keep the reference");
+    throw std::logic_error("\"" + std::string(name) +
+                           "\" was requested on a worker, which cannot wait until it starts: request it in the constructor of the service, and keep the reference");
   }
   internal::Supervision& supervision = *supervision_;
   // Signals belong to the main thread.
@@ -187,12 +186,12 @@ void App::ensure(std::string_view name) {
 // --- Failed start.
 
 void App::fail_start(const Error& error) {
-  // On a module's thread it cannot wait for the modules, because that one is still starting.
+  // A call on a module's thread cannot wait for all modules, because the calling module is still starting.
   if (supervision_->is_main_thread()) systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
   end_start(error);
 }
 
-// A mistake in the configuration that is found only now.
+// The configuration has a mistake that is found only now.
 void App::refuse(const Error& error) {
   if (error.errno_value() == EMFILE || error.errno_value() == ENFILE) fail_start(error);
   systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
@@ -212,7 +211,7 @@ void App::end_start(const Error& met) {
   print(error.describe());
   for (const std::string& line : systems_->addresses.further()) print(line);
   std::fflush(stderr);
-  // Runs no destructors, because modules that did not stop may still use objects of main.
+  // Ends the process without destructors, because modules that did not stop may still use objects of main.
   _exit(EXIT_FAILURE);
 }
 
@@ -240,7 +239,7 @@ int App::run() {
   return drain();
 }
 
-// Starts everything up to the point where requests are served. On an error everything has been stopped again.
+// Starts everything up to the point where requests are served. After an error, everything has been stopped again.
 Result<> App::start() {
   Systems& systems = *systems_;
   internal::Supervision& supervision = *supervision_;
@@ -289,7 +288,7 @@ void App::add_listeners() {
   systems.service.add_module();
 }
 
-// All parts serve now: the predecessor may end, and a successor may come.
+// All parts serve now, so the predecessor may end, and a successor may connect.
 void App::relieve_predecessor() {
   Systems& systems = *systems_;
   if (systems.succession.has_predecessor()) {
@@ -303,7 +302,7 @@ void App::relieve_predecessor() {
   systems.succession.publish(servers);
 }
 
-// The signal that ends the service.
+// Waits for the signal that ends the service.
 Signal App::serve_until_signal() {
   Systems& systems = *systems_;
   internal::Supervision& supervision = *supervision_;
@@ -390,7 +389,7 @@ int App::stop_modules(Duration deadline) {
   }
   log_.info("stopped", log::field("took", report.took));
   if (report.is_complete()) return 0;
-  // Runs no destructors, because modules that hang may use any object.
+  // Ends the process without destructors, because modules that hang may use any object.
   systems.logging.flush();
   std::fflush(stderr);
   _exit(EXIT_FAILURE);

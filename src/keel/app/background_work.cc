@@ -35,13 +35,13 @@ Duration pause_after(int failures, Duration first, Duration most) noexcept {
   return bound - random_part(bound / 2);
 }
 
-// The number of beats from `beat` on that are before `at`.
+// The number of beats before `at`, counted from `beat` on.
 std::uint64_t beats_before(Instant at, Instant beat, Duration period) noexcept {
   if (at <= beat) return 0;
   return static_cast<std::uint64_t>(((at - beat).count_ns() - 1) / period.count_ns() + 1);
 }
 
-// The time after midnight that "03:30" or "03:30:15" stands for.
+// Parses "03:30" or "03:30:15" as a time after midnight.
 std::optional<Duration> time_of_day(std::string_view text) noexcept {
   if (text.size() != 5 && text.size() != 8) return std::nullopt;
   int parts[3] = {};
@@ -53,7 +53,7 @@ std::optional<Duration> time_of_day(std::string_view text) noexcept {
   return parts[0] * 1_h + parts[1] * 1_min + parts[2] * 1_s;
 }
 
-// The first time from `from` on at which it is that time of day in UTC.
+// The first instant, not before `from`, that has this time of day in UTC.
 Timestamp next_at(Timestamp from, Duration time_of_day) noexcept {
   const Timestamp today = Date::of(from).midnight() + time_of_day;
   return today >= from ? today : today + 1_d;
@@ -61,7 +61,7 @@ Timestamp next_at(Timestamp from, Duration time_of_day) noexcept {
 
 Timestamp wall_now() noexcept { return Timestamp::from_unix_ns(Host::current().wall_ns()); }
 
-// An exception that a plain callable throws before it returns a task becomes an error of this task.
+// If a callable that is not a coroutine throws before it returns a task, the exception becomes an error of this task.
 Task<> call(const BackgroundWork::Work& work) { co_await work(); }
 
 struct WorkMetrics {
@@ -126,7 +126,7 @@ struct BackgroundWork::Piece : Start<void> {
   Piece(BackgroundWork& of, Work&& w) : owner(of), work(std::move(w)) {}
   static void ended(StartCore& start) noexcept {
     auto& piece = static_cast<Piece&>(start);
-    // The error could only come from stopping the wait: run() keeps the errors of the work.
+    // Only a cancelled wait could cause this error: run() keeps the errors of the work.
     (void)piece.take();
     piece.owner.note_over(piece);
   }
@@ -139,7 +139,7 @@ struct BackgroundWork::Piece : Start<void> {
   Result<> result;    // The result of the last run.
   int failures = 0;   // Failures in a row.
   Duration pause;     // The pause before the next run.
-  Event over;         // This event is set when the work has begun and has ended.
+  Event over;         // This event is set once the work has begun and has ended.
   WorkStatus status;  // Guarded by mutex_.
 };
 
@@ -182,7 +182,7 @@ void BackgroundWork::every(Duration period, std::string name, Work work, EveryOp
 void BackgroundWork::daily(std::string_view time, std::string name, Work work, DailyOptions options) {
   const std::optional<Duration> after_midnight = time_of_day(time);
   if (!after_midnight) {
-    throw Misconfigured("the daily work \"" + name + "\" has no time of day: \"" + printable(time) +
+    throw Misconfigured("the daily work \"" + name + "\" has an invalid time of day, \"" + printable(time) +
                         "\": expected hours and minutes in UTC such as 03:30");
   }
   KEEL_CHECK(options.jitter >= Duration() && options.jitter <= 12_h,
@@ -263,16 +263,16 @@ Task<> BackgroundWork::repeat(Piece& piece) {
 
 Task<> BackgroundWork::repeat_daily(Piece& piece) {
   const Duration at = piece.status.time_of_day;
-  constexpr Duration look_every = 60_s;  // A change of the system clock is noticed after this time at the latest.
+  constexpr Duration look_every = 60_s;  // The longest time until a change of the system clock is noticed.
   Timestamp beat = next_at(wall_now(), at);
   while (!is_stopping_) {
     const Duration later = random_part(piece.options.jitter);
     for (Timestamp clock = wall_now(); clock < beat + later; clock = wall_now()) {
-      if (beat - clock > 2_d) beat = next_at(clock, at);  // It was set back by more than a day.
+      if (beat - clock > 2_d) beat = next_at(clock, at);  // The clock was set back by more than a day.
       co_await sleep_for(std::min(beat + later - clock, look_every));
     }
-    // If the clock was set forward by several days, this run is the one of the last day; the days between do not count
-    // as missed runs.
+    // If the clock was set forward by several days, this run counts for the last of these days; the days in between do
+    // not count as missed runs.
     beat = std::max(beat, next_at(wall_now(), at) - 1_d);
     co_await run(piece, piece.options.time_limit);
     const Timestamp next = std::max(next_at(wall_now(), at), beat + 1_d);
@@ -292,7 +292,7 @@ Task<> BackgroundWork::keep_up(Piece& piece) {
   }
 }
 
-// Returns no error, but stores it in the piece.
+// Stores an error in the piece instead of returning it.
 Task<> BackgroundWork::run(Piece& piece, Duration time_limit) {
   const Instant began = now();
   note_begin(piece);
@@ -344,7 +344,7 @@ void BackgroundWork::note_end(Piece& piece, Duration took) {
   } else if (piece.status.kind == Kind::Daily) {
     log_.error("background work failed", log::field("work", piece.status.name), log::field("took", took),
                log::field("failures", piece.failures), piece.result.error());
-  } else if (piece.status.kind != Kind::AtStart) {  // start() returns that error.
+  } else if (piece.status.kind != Kind::AtStart) {  // start() returns the error of at_start work.
     log_.error("background work failed", log::field("work", piece.status.name), log::field("took", took),
                log::field("failures", piece.failures), log::field("pause", piece.pause), piece.result.error());
   }

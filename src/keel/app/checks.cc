@@ -63,7 +63,7 @@ Result<> disk_space(const std::string& folder, config::ByteSize free_min) {
   }
   const std::uint64_t free_bytes = std::uint64_t{facts.f_bavail} * facts.f_frsize;
   if (free_bytes >= free_min.bytes) return {};
-  return Error::text(Code::ResourceExhausted, fmt::format("{} has {} KiB left, expected at least {} KiB", folder,
+  return Error::text(Code::ResourceExhausted, fmt::format("{} has {} KiB left; expected at least {} KiB", folder,
                                                           free_bytes / 1024, free_min.bytes / 1024));
 }
 

@@ -16,18 +16,18 @@ namespace keel::app {
 namespace internal {
 namespace {
 
-// A binding, and its state.
+// A binding and its state.
 struct Node : Binding {
   explicit Node(Binding&& binding) : Binding(std::move(binding)) {}
 
-  std::vector<Node*> from;              // The nodes of the services that this one needs.
-  Node* needed_by = nullptr;            // The first node that needs this one.
+  std::vector<Node*> from;              // The nodes of the services that this node's service needs.
+  Node* needed_by = nullptr;            // The first node whose service needs this node's service.
   std::uint32_t place = 0;              // Scoped, Given: the index in the table of a scope.
   bool is_checked = false;              // Used by build(): its needs have been checked.
   bool is_being_made = false;           // Singleton, Lazy; guarded by Core::making.
   std::atomic<void*> object = nullptr;  // Value, Singleton, Lazy: the object as the type that it provides.
   void* at = nullptr;                   // Singleton: the memory in which it was made.
-  // Facts about the first instance; not changed afterwards, when workers make instances for their requests.
+  // Facts about the first instance; they no longer change when workers make instances for their requests.
   std::atomic<std::int64_t> took_ns = -1;
   std::atomic<std::int32_t> order = -1;
 };
@@ -82,7 +82,7 @@ bool is_scoped(const Node& node) noexcept {
 
 struct Made {
   Made* before;
-  Made* transients;  // The transient services that were made for this object.
+  Made* transients;  // The transient services that were made for this service.
   const Node* node;
   void* at;
 };
@@ -90,12 +90,12 @@ struct Made {
 struct Core {
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<Node*> by_index;            // Indexed by TypeId::index; null: the type is not provided.
-  std::vector<std::atomic<void*>> slots;  // The same for the objects that get() returns.
+  std::vector<std::atomic<void*>> slots;  // The objects that get() returns, with the same index.
   std::uint32_t places = 0;
   bool is_building = true;
   std::int64_t took_ns = 0;
   std::atomic<std::int32_t> made_count = 0;
-  std::recursive_mutex making;  // Recursive, because a constructor may ask for a lazy service.
+  std::recursive_mutex making;  // Recursive, because a constructor may request a lazy service.
   Made* last = nullptr;
 
   Result<void*> provide(Node& node, ScopeState* scope, Made*& owner, const Path* above);
@@ -134,7 +134,7 @@ std::string Core::chain(const Path& path) const {
   std::vector<const Node*> links;
   const Node* top = nullptr;
   for (const Path* at = &path; at != nullptr; at = at->above) links.push_back(top = &at->node);
-  // build() makes each service before those that need it ask for it.
+  // build() makes each service before the services that need it are made.
   for (const Node* at = top->needed_by; is_building && at != nullptr; at = at->needed_by) links.push_back(at);
   std::string text = text_of(path.node.where) + ": ";
   for (auto at = links.rbegin(); at != links.rend(); ++at) {
@@ -182,7 +182,7 @@ Result<void*> Core::provide(Node& node, ScopeState* scope, Made*& owner, const P
     case Lifetime::Given: {
       void* const object = scope->table[node.place];
       if (object != nullptr) return object;
-      return Error::text(Code::FailedPrecondition, chain({node, above}) + ": the scope was given none");
+      return Error::text(Code::FailedPrecondition, chain({node, above}) + ": no object was given to the scope");
     }
   }
   return fail(Code::Internal, "a service must have a lifetime");
@@ -246,7 +246,7 @@ void give(ScopeState& scope, TypeId& type, void* object, std::source_location pl
   const Node* const node = index < scope.core.by_index.size() ? scope.core.by_index[index] : nullptr;
   KEEL_EXPECT_AT(node != nullptr && node->lifetime == Lifetime::Given,
                  "give() needs a type that is declared with Container::given(): " + name_of(type), place);
-  KEEL_EXPECT_AT(scope.table[node->place] == nullptr, "give() is called twice for one scope: " + name_of(type), place);
+  KEEL_EXPECT_AT(scope.table[node->place] == nullptr, "give() was called twice for one scope: " + name_of(type), place);
   scope.table[node->place] = object;
 }
 
@@ -258,7 +258,7 @@ void refuse_get(const TypeId& type, std::source_location place) {
 
 namespace {
 
-// Finds the provider of each service, and every mistake.
+// Finds the provider of each service, and reports every mistake.
 class Wirer {
  public:
   explicit Wirer(Core& core) : core_(core) {}
@@ -333,7 +333,7 @@ class Wirer {
     if (same_type(need) != nullptr) return name + " is provided as const only: take a const reference";
     for (const auto& node : core_.nodes) {
       if (node->implementation != nullptr && node->implementation->plain == need.plain) {
-        return name + " is provided as " + name_of(*node) + " only: take a reference to that";
+        return name + " is provided as " + name_of(*node) + " only: take a reference to that class";
       }
     }
     return "nobody provides " + name + ": add singleton<" + name + ">() or value() to the container";
@@ -345,7 +345,7 @@ class Wirer {
       path.push_back(&node);
       mistake(node.where,
               text_of_chain(path, begin) +
-                  ": none of them can be constructed first; move what they share into a service of its own");
+                  ": none of them can be constructed first; move the code that they share into a separate service");
       path.pop_back();
       return;
     }
@@ -383,7 +383,7 @@ bool is_module(const Node& node) noexcept {
   return node.lifetime == Lifetime::Singleton && (node.phases.start != nullptr || node.phases.stop != nullptr);
 }
 
-// The nearest modules that `node` needs, each once.
+// The nearest modules that `node` needs, without duplicates.
 void add_needs(const Node& node, std::vector<std::string>& names) {
   for (const Node* need : node.from) {
     if (!is_module(*need)) {

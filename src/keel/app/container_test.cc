@@ -337,7 +337,7 @@ TEST_F(Containers, say_why_what_is_there_does_not_fit) {
   constant.value(settings_).singleton<ChangesSettings>();
 
   EXPECT_EQ(without_place(mistakes_of(interface)),
-            "ReadsSystemClock needs SystemClock: SystemClock is provided as Clock only: take a reference to that");
+            "ReadsSystemClock needs SystemClock: SystemClock is provided as Clock only: take a reference to that class");
   EXPECT_EQ(without_place(mistakes_of(constant)),
             "ChangesSettings needs Settings: Settings is provided as const only: take a const reference");
 }
@@ -432,7 +432,7 @@ TEST_F(Containers, hand_a_scope_what_it_was_given) {
   auto missing = empty.resolve<Greeting>();
   ASSERT_FALSE(missing.is_ok());
   EXPECT_EQ(missing.error().code(), Code::FailedPrecondition);
-  EXPECT_EQ(without_place(missing.error().describe()), "Greeting needs Visitor: the scope was given none");
+  EXPECT_EQ(without_place(missing.error().describe()), "Greeting needs Visitor: no object was given to the scope");
 }
 
 struct Token : Traced {
@@ -751,7 +751,7 @@ TEST_F(Containers, throw_a_bug_when_a_scope_is_given_what_was_not_announced_or_t
   scope.give(ada);
 
   const std::string twice = bug_of([&] { scope.give(ada); });
-  EXPECT_TRUE(twice.starts_with("give() is called twice for one scope: ")) << twice;
+  EXPECT_TRUE(twice.starts_with("give() was called twice for one scope: ")) << twice;
   const std::string other = bug_of([&] { scope.give(services.get<Token>()); });
   EXPECT_TRUE(other.starts_with("give() needs a type that is declared with Container::given(): ")) << other;
 }

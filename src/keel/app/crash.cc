@@ -40,8 +40,8 @@
 namespace keel::app {
 namespace {
 
-// Everything needed for a crash is prepared beforehand: the code below neither allocates nor locks, except in copies of
-// the process.
+// Everything needed for a crash is prepared beforehand: the code below neither allocates memory nor takes locks, except
+// in copies of the process.
 
 constexpr int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT};
 constexpr int signal_count = sizeof crash_signals / sizeof crash_signals[0];
@@ -51,7 +51,8 @@ constexpr int requests_shown = 16;  // How many requests are shown for each work
 constexpr Duration name_patience = 3_s;
 // How long a second crashing thread waits for the first one to end the process.
 constexpr Duration other_patience = 20_s;
-// A fault this close to the stack pointer is a stack overflow: in a function's frame, or in the page after it.
+// A fault this close to the stack pointer counts as a stack overflow: it is in a function's frame or in the page after
+// it.
 constexpr std::uintptr_t near_bytes = 64 * 1024;
 
 struct Installed {
@@ -67,7 +68,7 @@ struct Installed {
 };
 constinit Installed installed;
 
-// The crash that is being reported: the process's first.
+// The crash that is being reported: the first one in the process.
 struct Crash {
   std::atomic<pid_t> thread = 0;
   int step = 0;
@@ -95,7 +96,7 @@ class Out {
     }
     return *this;
   }
-  // The maximum length of a text from outside.
+  // The maximum length of a text that comes from outside the process.
   Out& foreign(std::string_view piece) noexcept {
     for_each_printable(piece, [this](std::string_view fit) { text(fit); });
     return *this;
@@ -160,7 +161,7 @@ std::string_view meaning() noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(crash.info.si_addr);
   switch (crash.signal) {
     case SIGSEGV:
-      if (crash.info.si_code == SI_KERNEL) return "a non-canonical address, or a privileged instruction";
+      if (crash.info.si_code == SI_KERNEL) return "a non-canonical address or a privileged instruction";
       if (address >= stack_pointer(*crash.context) - near_bytes &&
           address < stack_pointer(*crash.context) + near_bytes) {
         return "stack overflow";
@@ -180,10 +181,11 @@ std::string_view meaning() noexcept {
 
 // --- in a copy of the process ---------------------------------------------------------------------------------------
 
-// Runs `f` in a copy of this process that has only this thread, where it may allocate, lock and crash. True when it
-// completed in time.
+// Runs `f` in a copy of this process that has only this thread, so `f` may allocate memory, take locks and crash. True
+// when it completed in time.
 bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
-  // Not fork(3), which takes the locks of the heap. No signal is sent when it ends, so that no other process is woken.
+  // Not fork(3), which takes the locks of the heap. No signal is sent when the copy ends, so that no other process is
+  // woken.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, 0));
   if (child < 0) return false;
   if (child == 0) {
@@ -211,7 +213,7 @@ bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
   }
 }
 
-// Copies as much as fits, and a zero.
+// Copies as many characters as fit, and appends a zero byte.
 template <std::size_t n>
 class Text {
  public:
@@ -265,7 +267,7 @@ void say_addresses() noexcept {
     out.text(*place.path != '\0' ? std::string_view(place.path) : "(program)").text("+").hex(place.offset).text("\n");
   }
   if (crash.stack.is_cut) out.text("  … and more\n");
-  // The innermost function of the program, not of the library that it has called.
+  // The innermost function that belongs to the program and not to a library.
   const auto* const frames = crash.stack.frames;
   const auto* const own = std::find_if(frames, frames + crash.stack.count,
                                        [](std::uintptr_t frame) { return *module_place(frame).path == '\0'; });
@@ -298,7 +300,7 @@ void flush_logs() noexcept {
 void say_names() noexcept {
   for (const bool demangle : {true, false}) {
     const bool is_done = run_in_copy(name_patience, [demangle] {
-      // Either all of it is written or nothing.
+      // Either all of the text is written or nothing.
       static char text[64 * 1024];
       std::size_t size = 0;
       const auto put = [&size](std::string_view piece) {
@@ -446,12 +448,12 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
       at = id + rounded(note.n_descsz);
     }
   }
-  return 1;  // The program comes first; its libraries are skipped.
+  return 1;  // The program itself comes first; the libraries after it are skipped.
 }
 
-// proc(5): selects the mappings in a core dump. This also applies to signals without a handler.
+// proc(5): selects the mappings in a core dump. The filter also applies to signals without a handler.
 constexpr char core_filter[] = "/proc/self/coredump_filter";
-constexpr std::string_view headers_alone = "0x10";  // ELF headers: a debugger finds the build ids there.
+constexpr std::string_view headers_alone = "0x10";  // ELF headers, in which a debugger finds the build ids.
 
 bool write_core_filter(std::string_view text) noexcept {
   const int file = ::open(core_filter, O_WRONLY | O_CLOEXEC);
@@ -465,7 +467,8 @@ void leave_memory_out_of_cores() noexcept {
   const int file = ::open(core_filter, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   char* const before = installed.core_filter_before;
-  before[0] = '0';  // The file is read as plain hexadecimal digits, but must be written with their prefix.
+  // Reading the file gives hexadecimal digits without a prefix, but a value to be written needs the prefix 0x.
+  before[0] = '0';
   before[1] = 'x';
   const ssize_t n = ::read(file, before + 2, sizeof installed.core_filter_before - 3);
   ::close(file);
@@ -493,7 +496,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
   Text(installed.name) << options.name;
   Text(installed.build) << build_id();
   if (!options.core_memory) leave_memory_out_of_cores();
-  // Captures a stack once now, so that the unwinder is initialised before a crash.
+  // Captures a stack now, so that the unwinder is initialized before a crash.
   capture_stack(crash.stack);
   installed.terminate_before = std::set_terminate(on_terminate);
   for (int i = 0; i < signal_count; ++i) {
@@ -502,7 +505,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
     if (!installed.is_ours[i]) continue;
     struct sigaction action = {};
     action.sa_sigaction = on_crash;
-    // A crash inside the handler must call the handler again.
+    // A crash inside the handler must be able to call the handler again.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigaction(crash_signals[i], &action, nullptr);
   }

@@ -28,11 +28,11 @@ namespace {
 constexpr std::string_view greeting = "keel-handover 1 ";
 constexpr std::string_view any_greeting = "keel-handover ";
 constexpr Duration reply_timeout = 5_s;
-// A connecting process has its greeting ready.
+// A process that connects sends its greeting immediately, so a short time suffices.
 constexpr Duration greeting_timeout = 1_s;
 constexpr std::size_t message_bytes_max = 512;
 constexpr int listeners_max = 4096;
-constexpr std::size_t secret_bytes_max = 16 * 1024;  // Fits into a pipe.
+constexpr std::size_t secret_bytes_max = 16 * 1024;  // This fits into the buffer of a pipe.
 
 // A descriptor that closes itself.
 class Descriptor {
@@ -98,7 +98,7 @@ bool send_message(int fd, std::string_view text, int descriptor = -1) noexcept {
 }
 
 struct Message {
-  enum class Kind : std::uint8_t { Text, End, Nothing };  // Nothing: no message has arrived yet.
+  enum class Kind : std::uint8_t { Text, End, Nothing };  // Nothing means that no message has arrived yet.
   Kind kind = Kind::End;
   std::string text = {};
   Descriptor descriptor = {};
@@ -110,7 +110,8 @@ Message receive_message(int fd) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  // Has space for more than the one descriptor that may arrive, so that all are received and can be closed.
+  // Has space for more than the one expected descriptor, so that all descriptors that arrive are received and can be
+  // closed.
   constexpr int most = 16;
   alignas(cmsghdr) char control[CMSG_SPACE(most * sizeof(int))] = {};
   message.msg_control = control;
@@ -162,8 +163,8 @@ void wipe(std::string& secret) noexcept {
   secret.clear();
 }
 
-// Returns the read end of a pipe that contains the secret; none when there are no descriptors left. Closing it removes
-// the last copy of the secret.
+// Returns the read end of a pipe that contains the secret; an empty Descriptor when the process has no descriptors
+// left. Closing it removes the last copy of the secret.
 Descriptor pipe_with(const std::string& secret) noexcept {
   int ends[2];
   if (secret.empty() || secret.size() > secret_bytes_max || ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
@@ -205,7 +206,7 @@ struct Handover::Server {
   State finish() noexcept;
 
   std::string path;
-  std::string prepared;  // Where the socket is before it is published.
+  std::string prepared;  // The path of the socket before it is published.
   std::string service;
   Listeners listeners;
   Function<std::string()> secret;
@@ -218,7 +219,7 @@ struct Handover::Server {
   bool published = false;
   bool ended = false;
   std::unique_ptr<Thread> thread;
-  // Belongs to the thread until that has ended:
+  // The members below belong to the thread until it has ended:
   Descriptor successor;
   pid_t process = 0;
   State state = State::Kept;
@@ -238,7 +239,7 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
   server->socket = Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   server->stop = Descriptor(::eventfd(0, EFD_CLOEXEC));
   if (!server->socket.is_open() || !server->stop.is_open()) return Error::from_errno("socket", errno);
-  // The socket's mode is that of the path it is bound to (less the umask), from the first moment.
+  // The mode of the socket becomes the mode of the bound path (minus the umask) from the first moment.
   if (::fchmod(server->socket.get(), S_IRUSR | S_IWUSR) != 0) return Error::from_errno("fchmod", errno);
   ::unlink(beside.c_str());  // A file of an earlier process with the same process id.
   if (::bind(server->socket.get(), address.system(), address.system_size()) != 0) {
@@ -285,7 +286,7 @@ Handover::State Handover::Server::finish() noexcept {
   listeners.clear();
   if (!prepared.empty()) ::unlink(prepared.c_str());
   struct stat status;
-  // A successor replaces it by its own, now or soon.
+  // A successor replaces the path with its own, now or soon.
   if (published && state == State::Kept && ::stat(path.c_str(), &status) == 0 && status.st_dev == device &&
       status.st_ino == inode) {
     ::unlink(path.c_str());
@@ -318,7 +319,7 @@ void Handover::Server::greet(Descriptor connection) {
   };
   const Peer peer = peer_of(connection.get());
   if (!peer.is_trusted) return refuse("it is a process of another user");
-  // It must not delay the shutdown, or another process that has a message.
+  // A connected process must delay neither the shutdown nor another process that has sent a message.
   timeval limit{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   const Message hello = wait_for_message(connection.get(), greeting_timeout, stop.get());
@@ -388,7 +389,7 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(connection.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
-    // A file that is not a socket is an error as well; publish() would otherwise replace it.
+    // A file that is not a socket is an error as well, because publish() would replace it.
     struct stat status;
     const bool is_other = ::stat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode);
     if (number == EPROTOTYPE || number == ENOTSOCK || is_other) {

@@ -62,7 +62,7 @@ struct Health::Entry : Job {
   std::optional<metrics::Gauge> took;
 
   bool runs = false;
-  bool late = false;   // Whether this run has exceeded its timeout.
+  bool late = false;   // Whether the current run has exceeded its timeout.
   bool again = false;  // check_soon() was called during this run.
   Instant began;       // The start of the current run, or of the last one.
   Instant next;        // When the next run is due.
@@ -74,7 +74,7 @@ struct Health::Entry : Job {
   std::string last_error;
 };
 
-// This timer does the work of the threads in a simulation, on one loop.
+// In a simulation, this timer does the work of the threads on one loop.
 struct Health::Rounds : Timer {
   Rounds(Health& h, io::Runtime& r)
       : Timer([](Timer& timer) noexcept { static_cast<Rounds&>(timer).health.take_round(); }),
@@ -136,7 +136,7 @@ Health::Check Health::add_entry(std::unique_ptr<Entry> entry) {
         registry_->gauge("health_check_duration_seconds", "Duration of the last run of the check", {{"check", name}});
   }
   const std::lock_guard lock(mutex_);
-  KEEL_EXPECT(name != "start" && name != "drain" && find(name) == nullptr, "each health check needs a name of its own");
+  KEEL_EXPECT(name != "start" && name != "drain" && find(name) == nullptr, "each health check needs its own name");
   for (const std::string& need : entry->options.needs) {
     KEEL_EXPECT(find(need) != nullptr, "a health check can need only checks that were added before it");
   }
@@ -234,7 +234,7 @@ void Health::add_thread() {
   threads_.push_back(Host::system().start_thread(name.c_str(), [this] { work(); }));
 }
 
-// Each thread takes a due check, and before it runs the check it makes sure that another thread watches the rest.
+// Each thread takes a due check, and makes sure that another thread watches the other checks before it runs this one.
 void Health::work() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -282,7 +282,7 @@ void Health::wake() {
   if (rounds_ != nullptr) rounds_->loop.start_timer(*rounds_, clock_->now());
 }
 
-// A due function, now marked as running; tasks are started here as well. None: nothing is due before `wake`.
+// A due function, now marked as running; tasks are started here as well. None: no check is due before `wake`.
 Health::Entry* Health::pick(Instant& wake) {
   const Instant now = clock_->now();
   for (const auto& each : entries_) {
@@ -309,12 +309,12 @@ Health::Entry* Health::pick(Instant& wake) {
   return nullptr;
 }
 
-// Whether all checks that `entry` needs have passed. If not, that is the result of the entry.
+// Whether all checks that `entry` needs have passed. If not, the entry gets a result that says so.
 bool Health::may_run(Entry& entry, Instant now) {
   for (const std::string& name : entry.options.needs) {
     const Entry* const need = find(name);
     if (need == nullptr) continue;
-    // The needed check runs first; when it has a result, this is checked again.
+    // The needed check runs first; once it has a result, this entry is examined again.
     if (need->runs ? !need->late : now >= need->next) return false;
     if (need->status == Status::Ok) continue;
     entry.has_run = true;
@@ -410,7 +410,7 @@ bool Health::render(Buffer& out, Kind kind) {
   for (const auto& each : entries_) {
     const Entry& e = *each;
     if (e.options.kind != kind) continue;
-    // An unchecked entry says nothing about the process: a restart would not help.
+    // An entry without a result says nothing about the process, so it must not cause a restart.
     const bool good = e.status == Status::Ok || (kind == Kind::Liveness && e.status == Status::NotChecked);
     degraded = degraded || !good;
     well = well && (good || e.options.degrades);

@@ -20,8 +20,8 @@ constexpr int forgotten_at_once = 1000;
 
 bool is_bare(char c) noexcept { return c > ' ' && c < 0x7F && c != '"' && c != ',' && c != ';' && c != '\\'; }
 
-// 128 bits in hexadecimal digits. It stays the same as long as rows are stored, so its keys are public: a client that
-// looks for two requests of one fingerprint harms only itself.
+// 128 bits in hexadecimal digits. The fingerprint must stay the same as long as rows are stored, so the keys of the
+// hash are constants: a client that finds two requests with the same fingerprint harms only itself.
 std::string digest(std::string_view text) {
   char digits[2 * hex_digits];
   const std::uint64_t low = siphash({0x6b65656c2d6f6e63, 0x652d6f6e6365206f}, text);
@@ -67,7 +67,7 @@ struct Idempotency::Claim {
   std::string fingerprint;
 };
 
-// That a request is in progress in this process, until this ends.
+// Marks a request as in progress in this process, until this object is destroyed.
 class Idempotency::Running {
  public:
   explicit Running(Idempotency& owner) noexcept : owner_(owner) {}
@@ -78,7 +78,7 @@ class Idempotency::Running {
     const std::lock_guard lock(owner_.mutex_);
     owner_.running_.erase(name_);
   }
-  // False: another one is in progress.
+  // False: another request with this key is in progress.
   bool begin(const Claim& claim) {
     name_ = claim.client + '\n' + claim.key;  // The key has no line break.
     const std::lock_guard lock(owner_.mutex_);
@@ -169,15 +169,15 @@ Task<std::optional<http::Response>> Idempotency::stored(const Claim& claim) {
   co_return response_of(*found);
 }
 
-// Awaits `body` and stores its response, in one transaction; nothing is stored without a claim.
+// Awaits `body` and stores its response in one transaction; without a claim, nothing is stored.
 Task<http::Response> Idempotency::write(const Claim* claim, Body body) {
   bool is_taken = false;                     // By another process.
-  std::optional<http::Response> not_stored;  // The transaction is undone, and this is the response.
+  std::optional<http::Response> not_stored;  // The transaction is rolled back, and this response is returned.
   auto work = [&](db::Transaction& transaction) -> Task<http::Response> {
     is_taken = false;
     not_stored.reset();
     if (claim != nullptr) {
-      // From here on another process with this key waits for the end of this transaction.
+      // From here on another process that uses this key waits for the end of this transaction.
       const db::Written claimed = co_await transaction.execute(
           "insert into idempotency_keys (client, idempotency_key, fingerprint, status, content_type, fields, content, "
           "created_at) values ($1, $2, $3, 0, '', '', $4, $5) on conflict (client, idempotency_key) do nothing",
@@ -214,7 +214,7 @@ Task<http::Response> Idempotency::write(const Claim* claim, Body body) {
     if (known) co_return *std::move(known);
     co_return http::refuse(http::Status::Conflict,
                            "a request with this Idempotency-Key is in progress: repeat it later")
-        .header("Retry-After", "1");  // The stored response was deleted in the meantime.
+        .header("Retry-After", "1");  // The stored response has been deleted in the meantime.
   }
   co_return std::move(done);
 }

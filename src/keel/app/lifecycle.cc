@@ -15,7 +15,8 @@
 namespace keel::app {
 namespace {
 
-constexpr std::chrono::milliseconds glance{5};  // How often a waiting thread checks conditions that are not modules.
+// How often a waiting thread checks conditions other than the states of modules.
+constexpr std::chrono::milliseconds glance{5};
 
 constexpr char interrupted[] = "the start was interrupted";
 
@@ -29,10 +30,10 @@ struct Lifecycle::Entry {
   enum class State : std::uint8_t { Idle, Waiting, Starting, Running, Failed, Stopping, Stopped };
   Module module;
   std::vector<Entry*> needs;  // The entries of module.needs, once checked.
-  std::vector<Entry*> below;  // The needs, and the needs of these.
+  std::vector<Entry*> below;  // The needs, including indirect ones.
   bool is_checked = false;
   State state = State::Idle;
-  int order = 0;  // The position in which it started.
+  int order = 0;  // The position of the module in the order of starting.
   Instant asked, began, ended, stop_began;
   std::string waited_for;
   std::string thread;
@@ -123,7 +124,7 @@ Lifecycle::~Lifecycle() { stop(Duration::forever()); }
 
 void Lifecycle::add(Module module) {
   const std::lock_guard lock(mutex_);
-  KEEL_EXPECT(find(module.name) == nullptr, "each module needs a name of its own");
+  KEEL_EXPECT(find(module.name) == nullptr, "each module needs its own name");
   entries_.push_back(std::make_unique<Entry>());
   entries_.back()->module = std::move(module);
 }
@@ -157,7 +158,7 @@ Result<> Lifecycle::check(Entry& entry, std::vector<Entry*>& path) {
   for (const std::string& name : entry.module.needs) {
     Entry* const need = find(name);
     if (need == nullptr) {
-      return Error::text(Code::InvalidArgument, chain(name) + ": there is no module of that name");
+      return Error::text(Code::InvalidArgument, chain(name) + ": there is no module with that name");
     }
     KEEL_TRY_VOID(check(*need, path));
     needs.push_back(need);
@@ -183,7 +184,7 @@ Result<> Lifecycle::add_need(Entry& of, Entry& need) {
   return checked;
 }
 
-// Its needs have been checked.
+// The needs of the module have been checked.
 void Lifecycle::want(Entry& entry) {
   if (entry.state != Entry::State::Idle && entry.state != Entry::State::Failed) return;
   entry.state = Entry::State::Waiting;
@@ -225,7 +226,7 @@ void Lifecycle::work(Entry* entry, int thread) {
   while (entry != nullptr) {
     entry->thread = "start-" + std::to_string(thread);
     run(*entry, lock);
-    // This thread continues with one that has become ready; other threads start the rest.
+    // This thread continues with a module that has become ready; other threads start the rest.
     entry = next_ready();
     advance(lock);
     changed_.notify_all();
@@ -367,7 +368,7 @@ void Lifecycle::join_finished(Lock& lock) {
   lock.lock();
 }
 
-// Returns the module that started last, of those that no running module needs.
+// Of the modules that no running module needs, returns the one that started last.
 Lifecycle::Entry* Lifecycle::next_to_stop() noexcept {
   Entry* last = nullptr;
   for (const auto& entry : entries_) {
@@ -429,7 +430,7 @@ StopReport Lifecycle::stop(Duration deadline, FunctionRef<void()> while_waiting)
     } else {
       try {
         stopper_ = host_.start_thread("stop", [this] { stop_all(); });
-        // The system has no more threads or memory, which may also be why the start failed.
+        // The system has no more threads or memory; this may also be the reason why the start failed.
       } catch (const std::system_error&) {
         lock.unlock();
         stop_all();

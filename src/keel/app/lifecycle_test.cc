@@ -143,7 +143,7 @@ TEST_F(Modules, that_are_missing_are_named_with_the_chain_before_anything_starts
 
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code(), Code::InvalidArgument);
-  EXPECT_EQ(started.error().describe(), R"("server" needs "cache" needs "stroe": there is no module of that name)");
+  EXPECT_EQ(started.error().describe(), R"("server" needs "cache" needs "stroe": there is no module with that name)");
   EXPECT_EQ(events.list(), List{});
 }
 

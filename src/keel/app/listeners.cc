@@ -17,7 +17,7 @@ namespace {
 constexpr int first_descriptor = 3;  // SD_LISTEN_FDS_START
 constexpr int descriptors_max = 1024;
 
-// Returns the variable's text, and removes the variable.
+// Returns the value of the environment variable, and removes the variable.
 std::string take_variable(const char* name) {
   const char* const value = ::getenv(name);
   std::string text = value != nullptr ? value : "";
@@ -55,7 +55,7 @@ Address address_of(int fd) noexcept {
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
 
-// Why connections cannot be accepted from it; "" when they can.
+// The reason why connections cannot be accepted from `fd`; "" when they can.
 std::string_view objection_to(int fd) noexcept {
   struct stat status;
   if (::fstat(fd, &status) != 0) return "is not open";
@@ -107,7 +107,7 @@ Result<Listeners> Listeners::from_environment() {
     const std::string& name = names[static_cast<std::size_t>(i)];
     if (!is_known(name)) {
       return Error::text(Code::InvalidArgument,
-                         "LISTEN_FDNAMES: '" + name + "' is no server of this service: expected " +
+                         "LISTEN_FDNAMES: '" + name + "' is not a server of this service: expected " +
                              "http, https, admin, probes or messages (systemd: FileDescriptorName=)");
     }
     if (auto added = listeners.add(name, first_descriptor + i, true); !added) {

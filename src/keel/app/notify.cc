@@ -93,7 +93,7 @@ Result<> Notify::status(std::string_view status) { return send("STATUS=" + one_l
 Result<> Notify::ready(std::string_view status) { return send("READY=1\nSTATUS=" + one_line(status)); }
 
 Result<> Notify::reloading() {
-  // The supervisor compares this time with that of its own request to reload.
+  // The supervisor compares this time with the time of its own request to reload.
   timespec at{};
   ::clock_gettime(CLOCK_MONOTONIC, &at);
   return send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", std::int64_t{at.tv_sec} * 1'000'000 + at.tv_nsec / 1000));
@@ -114,7 +114,7 @@ Result<> Notify::send(std::string_view message) {
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, address_.data(), address_.size());
-  // A path ends with a 0, an abstract name with its last byte.
+  // A path ends with a zero byte, an abstract name with its last character.
   const std::size_t size = offsetof(sockaddr_un, sun_path) + address_.size() + (address_[0] == '/' ? 1 : 0);
   ssize_t sent = 0;
   do {

@@ -49,19 +49,18 @@ void HttpsSettings::fields(config::Schema& v) {
         "PEM file of its private key, without a passphrase; empty text: the key is in the certificate's file")
       .reloadable();
   field(v, "ocsp_response", ocsp_response,
-        "DER file of its OCSP response, for clients that request it; it is reread when it changes, as the certificate "
-        "is; empty text: none")
+        "DER file of its OCSP response, for clients that request it; like the certificate, it is read again when it changes; empty text: none")
       .reloadable();
   field(v, "more", more, "certificates for other names; a client gets the one for the host name that it requests")
       .reloadable();
-  field(v, "address", address, "address to listen on; empty text: as network.http.address");
+  field(v, "address", address, "address to listen on; empty text: the value of network.http.address");
   field(v, "port", port, "port to listen on; 0: any free one");
   field(v, "plain_http", plain_http,
         "what network.http does when https is on: serve the same routes, redirect each request to https, or off: do "
         "not listen",
         plain_http_names);
   field(v, "redirect_port", redirect_port,
-        "the port in these redirects, if clients reach https at another one; 0: network.https.port");
+        "the port in these redirects, if clients reach https at another port; 0: network.https.port");
   field(v, "hsts_sec", hsts,
         "Strict-Transport-Security of each response: how long browsers use only https for this host; 0: not sent",
         {Duration(), 24_h * 3660});
@@ -72,7 +71,7 @@ void HttpsSettings::fields(config::Schema& v) {
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none")
       .reloadable();
   field(v, "min_version", version_min, "lowest accepted version of TLS", version_names).reloadable();
-  field(v, "tickets", tickets, "whether clients may resume a session, within two hours").reloadable();
+  field(v, "tickets", tickets, "whether clients may resume a session within two hours").reloadable();
   field(v, "handshake_timeout_sec", handshake_timeout, "time limit of a TLS handshake; then the connection is closed",
         handshake_limit)
       .reloadable();
@@ -137,12 +136,12 @@ void HttpsSettings::check(config::Checks& checks) const {
       checks.refuse(path + "more." + std::to_string(i) + ".certificate", "is empty: expected the name of a file");
     } else if (file == certificate || std::ranges::any_of(std::span(more).first(i), is_same)) {
       checks.refuse(path + "more." + std::to_string(i) + ".certificate",
-                    "names a file that another one names: remove one");
+                    "names a file that another certificate names too: remove one of them");
     }
   }
   if (plain_http == PlainHttp::Redirect && redirect_target() == 0) {
     checks.refuse(path + "redirect_port",
-                  "expected the port at which clients reach https, because network.https.port is 0, any free port");
+                  "expected the port at which clients reach https, because network.https.port is 0 (any free port)");
   }
   if (plain_http != PlainHttp::Redirect && redirect_port != 0) {
     checks.refuse(path + "redirect_port", "has no effect: network.https.plain_http is not redirect");

@@ -34,33 +34,30 @@ void PeerSettings::fields(config::Schema& v, Of whom) {
                 {ByteSize{512}, ByteSize::mib(1024)}));
   reloads(field(
       v, "max_requests", requests_max,
-      "maximum number of a peer's requests that are handled at the same time on a connection; more wait at the peer",
+      "maximum number of a peer's requests that are handled at the same time on a connection; further ones wait at the peer",
       {0, 65'535}));
   reloads(field(v, "max_messages", messages_max,
-                "maximum number of one-way messages that are handled at the same time on a connection; reading waits "
-                "at this number",
+                "maximum number of one-way messages that are handled at the same time on a connection; at this number, reading pauses",
                 {1, 65'535}));
-  reloads(field(v, "max_streams", streams_max, "streams that the peer may have open on a connection", {0, 65'535}));
+  reloads(field(v, "max_streams", streams_max, "maximum number of streams that the peer may have open on a connection", {0, 65'535}));
   reloads(field(
       v, "max_stream", Bytes(stream_bytes_max),
       "maximum number of received bytes of a stream that its handler has not read; at the limit the peer stops sending",
       {ByteSize::kib(1), ByteSize::mib(1024)}));
   reloads(field(
       v, "max_queued", Bytes(queued_bytes_max),
-      "bytes that wait to be sent on a connection; above it messages are rejected, and a peer that does not read its "
-      "replies is disconnected",
+      "maximum number of bytes that wait to be sent on a connection; above it, messages are rejected, and a peer that does not read its replies is disconnected",
       {ByteSize::kib(1), ByteSize::mib(4096)}));
   reloads(field(v, "heartbeat_sec", heartbeat,
-                "a peer that has sent nothing for this long is pinged, and after twice as long its connection is "
-                "closed; 0: never",
+                "a peer that sends nothing for this long is pinged, and after twice this time its connection is closed; 0: never",
                 message_time_or_none));
   reloads(field(v, "stall_timeout_sec", stall_timeout,
-                "when the peer has received none of the sent bytes for this long, the connection is reset",
+                "when the peer receives none of the sent bytes for this long, the connection is reset",
                 message_time_limit));
   reloads(field(v, "hello_timeout_sec", hello_timeout,
-                "time limit from connecting to the peer's first message, TLS included; then the connection is closed",
+                "time limit from connecting to the peer's first message, including TLS; then the connection is closed",
                 message_time_limit));
-  field(v, "checksums", checksums, "protect each message by a checksum, both ways; TLS needs none");
+  field(v, "checksums", checksums, "protect each message in both directions with a checksum; not needed with TLS");
 }
 
 SessionSettings::SessionSettings() {
@@ -76,20 +73,18 @@ void SessionSettings::fields(config::Schema& v) {
         "maximum number of sessions in the process, including those without a connection; further clients are rejected",
         {1, 100'000'000})
       .reloadable();
-  field(v, "max_ring_messages", ring_messages, "messages that wait for one client, or that it has not acknowledged",
+  field(v, "max_ring_messages", ring_messages, "maximum number of messages that one client has not acknowledged, including messages that wait to be sent",
         {1, 16'777'216})
       .reloadable();
   field(v, "max_ring", Bytes(ring_bytes),
-        "memory for the messages that wait for one client, counting 64 bytes for each in addition to its content; it "
-        "bounds the memory of a "
-        "client without a connection",
+        "maximum memory for those messages, counting 64 bytes for each in addition to its content; it bounds the memory for a client without a connection",
         {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
   field(v, "max_window_messages", window_messages,
-        "messages of one client that were received and not handled; at the limit it stops sending", {1, 16'777'216})
+        "maximum number of received messages of one client that are not handled yet; at the limit the client stops sending", {1, 16'777'216})
       .reloadable();
   field(v, "max_window", Bytes(window_bytes),
-        "bytes of messages of one client that were received and not handled; at the limit it stops sending",
+        "maximum number of bytes in received messages of one client that are not handled yet; at the limit the client stops sending",
         {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
 }
@@ -109,10 +104,10 @@ void MessagesSettings::fields(config::Schema& v) {
         "empty text: clients need no certificate");
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
   field(v, "max_connections", connections_max,
-        "maximum number of open connections of the process; more are closed with a reason", {1, 10'000'000})
+        "maximum number of open connections of the process; further ones are closed with a reason", {1, 10'000'000})
       .reloadable();
   field(v, "drain_timeout_sec", drain,
-        "time limit for requests and streams that are under way when the service stops; then they are cancelled",
+        "time limit for requests and streams in progress when the service stops; then they are cancelled",
         message_time_or_none)
       .reloadable();
   peer.fields(v, PeerSettings::Of::Server);
@@ -145,27 +140,26 @@ MessagePoolSettings::MessagePoolSettings() {
 
 void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "endpoints", endpoints,
-        "the servers: host:port, an IP address with its port, or unix:/path; each address of a host is one");
+        "the servers: host:port, an IP address with its port, or unix:/path; each address of a host counts as a server");
   field(v, "connections", connections, "connections to each address, for each worker", {1, 10'000});
   field(v, "timeout_sec", timeout,
-        "time limit of a request, including repetitions; 0: only the time limit of the caller", message_time_or_none);
-  field(v, "connect_timeout_sec", connect_timeout, "time limit of connecting, TLS included", message_time_limit);
+        "time limit of a request, including retries; 0: only the caller's time limit", message_time_or_none);
+  field(v, "connect_timeout_sec", connect_timeout, "time limit of connecting, including TLS", message_time_limit);
   field(v, "refresh_sec", refresh, "host names are looked up again after this time", message_time_limit);
   field(v, "eject_first_sec", eject_first,
-        "longest time that an address is left out after its first failure; it doubles with each further one",
+        "longest time for which an address is left out after its first failure; it doubles with each further failure",
         message_time_limit);
-  field(v, "eject_max_sec", eject_max, "longest time that an address is left out", message_time_limit);
+  field(v, "eject_max_sec", eject_max, "longest time for which an address is left out", message_time_limit);
   field(v, "max_attempts", attempts_max,
-        "attempts of a request that may be repeated, the first included; 1: no repetitions", {1, 100});
+        "maximum number of attempts of a request that may be retried, including the first; 1: no retries", {1, 100});
   field(v, "backoff_first_sec", backoff_first,
-        "longest wait before a request is repeated the first time; it doubles with each further one",
+        "longest wait before the first retry of a request; it doubles with each further retry",
         message_time_limit);
   field(v, "backoff_max_sec", backoff_max,
-        "longest wait before a request is repeated, and longest time that such a request waits for an address that is "
-        "left out",
+        "longest wait before a retry, and longest time for which a request that may be retried waits for an address that is left out",
         message_time_limit);
-  field(v, "budget_ratio", budget_ratio, "repetitions for each request in the long run: 0.1 is one in ten", {0, 1});
-  field(v, "max_budget", budget_max, "repetitions that can be saved up, and made in a row after a quiet time",
+  field(v, "budget_ratio", budget_ratio, "retries for each request in the long run: 0.1 is one retry for ten requests", {0, 1});
+  field(v, "max_budget", budget_max, "maximum number of unused retries that are saved up and may be made in a row later",
         {0, 1'000'000});
   field(v, "breaker_failure_ratio", breaker_failure_ratio,
         "an address is left out when more than this share of its requests fails; above 1: never", {0, 2});
@@ -175,7 +169,7 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "breaker_window_sec", breaker_window, "the period over which the share of failed requests is judged",
         message_time_limit);
   field(v, "breaker_open_sec", breaker_open_time,
-        "how long an address that has failed is left out before it is tried again", message_time_limit);
+        "how long an address whose requests failed is left out before it is tried again", message_time_limit);
   peer.fields(v, PeerSettings::Of::Pool);
   field(v, "tls", tls, "connect with TLS; the certificate of a server must be valid for the host of its endpoint");
   field(v, "roots", roots, "PEM file of the roots of servers' certificates; empty text: the system's");

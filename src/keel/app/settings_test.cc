@@ -614,7 +614,7 @@ TEST(Settings, say_which_line_of_a_pool_is_wrong) {
   };
 
   EXPECT_EQ(problem("      max_size: 3\n"),
-            ":5: thread.pools.0.max_size: is below thread.pools.0.size: raise it, or leave it out for a fixed size");
+            ":5: thread.pools.0.max_size: is below thread.pools.0.size: raise it, or omit it for a fixed size");
   EXPECT_EQ(problem("      affinity: [0, 1024]\n"),
             ":5: thread.pools.0.affinity.1: 1024 is out of range: expected the number of a CPU, from 0 to 1023");
   EXPECT_EQ(problem("      when_full: wait\n"),
@@ -719,7 +719,7 @@ TEST(Settings, refuse_what_is_wrong_with_messages_and_their_pools) {
   for (const char* part :
        {":3: network.messages.address: ", ":4: network.messages.tls: needs a certificate",
         ":5: network.messages.socket_mode: has no effect", ":6: network.messages.client_revoked: has no effect without",
-        "network.pools.rooms.endpoints.1: 'rooms.internal' is no endpoint: write host:port or unix:/path",
+        "network.pools.rooms.endpoints.1: 'rooms.internal' is not an endpoint: write host:port or unix:/path",
         ":10: network.pools.rooms.roots: has no effect without tls: true",
         ":11: network.pools.rooms.eject_first_sec: is above network.pools.rooms.eject_max_sec",
         ":12: network.pools.rooms.revoked: has no effect without tls: true"}) {

@@ -23,10 +23,10 @@ Signal to_signal(int number) {
   return Signal::Report;
 }
 
-// When the first SIGTERM or SIGINT was taken, by the monotonic clock; 0: none has come.
+// When the first SIGTERM or SIGINT was received, by the monotonic clock; 0: not yet.
 std::atomic<std::int64_t> first_at_ns = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free,
-              "a signal handler reads it, which is safe only without a lock");
+              "a signal handler reads this value, which is safe only without a lock");
 
 // Uses clock_gettime, which a signal handler may call.
 std::int64_t clock_ns() noexcept {
@@ -79,7 +79,7 @@ Signal SignalWaiter::wait() noexcept {
   while (true) {
     const int number = sigwaitinfo(&signals_, nullptr);
     if (number > 0) return taken(number);
-    KEEL_CHECK(errno == EINTR, "waiting for signals can only be interrupted");
+    KEEL_CHECK(errno == EINTR, "waiting for signals can fail only because of an interruption");
   }
 }
 
@@ -91,7 +91,7 @@ std::optional<Signal> SignalWaiter::wait_for(Duration timeout) noexcept {
     const int number = sigtimedwait(&signals_, nullptr, &span);
     if (number > 0) return taken(number);
     if (errno == EAGAIN) return {};
-    KEEL_CHECK(errno == EINTR, "waiting for signals can only be interrupted");
+    KEEL_CHECK(errno == EINTR, "waiting for signals can fail only because of an interruption");
   }
 }
 

@@ -56,7 +56,7 @@ struct StallLog::State {
   const metrics::Counter stalls;
   const metrics::Histogram seconds;
   const log::Logger log{"app.stall"};
-  io::StallWatch watch;  // Destroyed before the object with which its reports are recorded.
+  io::StallWatch watch;  // Destroyed before the object that records its reports.
 };
 
 StallLog::StallLog(io::Runtime& runtime, Duration bound, metrics::Registry& registry)

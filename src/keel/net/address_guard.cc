@@ -24,12 +24,13 @@ constexpr Network4 special4[] = {
     {v4(10, 0), 8},              // Private (RFC 1918).
     {v4(100, 64), 10},           // Shared (RFC 6598).
     {v4(127, 0), 8},             // Loopback (RFC 1122 §3.2.1.3).
-    {v4(168, 63, 129, 16), 32},  // The services of Azure's host, with its metadata: a public address, used by no other.
+    // The services of an Azure host, including its metadata, at a public address that has no other use.
+    {v4(168, 63, 129, 16), 32},
     {v4(169, 254), 16},          // Link-local (RFC 3927).
     {v4(172, 16), 12},           // Private (RFC 1918).
-    {v4(192, 0, 0), 24},         // Addresses of protocols (RFC 6890 §2.1).
+    {v4(192, 0, 0), 24},         // Protocol assignments (RFC 6890 §2.1).
     {v4(192, 0, 2), 24},         // Documentation (RFC 5737).
-    {v4(192, 88, 99), 24},       // Relays of 6to4, given up (RFC 7526).
+    {v4(192, 88, 99), 24},       // Relays of 6to4, deprecated (RFC 7526).
     {v4(192, 168), 16},          // Private (RFC 1918).
     {v4(198, 18), 15},           // Benchmarks (RFC 2544).
     {v4(198, 51, 100), 24},      // Documentation (RFC 5737).
@@ -51,12 +52,12 @@ using Bytes6 = std::array<std::uint8_t, 16>;
 
 constexpr Network6 global6{{0x20}, 3};  // RFC 4291 §2.4.
 constexpr Network6 special6[] = {
-    {{0x20, 0x01}, 23},              // Addresses of protocols, with Teredo, ORCHID and benchmarks (RFC 2928).
+    {{0x20, 0x01}, 23},              // Protocol assignments, including Teredo, ORCHID and benchmarks (RFC 2928).
     {{0x20, 0x01, 0x0d, 0xb8}, 32},  // Documentation (RFC 3849).
     {{0x3f, 0xff}, 20},              // Documentation (RFC 9637).
 };
 
-// Networks whose addresses contain an IPv4 address, and its position in them.
+// Networks whose addresses contain an IPv4 address, and the position of the IPv4 address.
 struct Embedding {
   Network6 network;
   std::size_t at;

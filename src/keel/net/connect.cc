@@ -1,4 +1,4 @@
-// How streams connect: to an address, to the first of several that responds, to a host by its name.
+// How streams connect: to an address, to the first of several addresses that responds, or to a host by its name.
 
 #include <algorithm>
 #include <optional>
@@ -140,7 +140,7 @@ Task<Stream> Stream::connect(Resolver& resolver, std::string host, std::uint16_t
   if (!addresses) co_return std::move(addresses).error().because("connecting to '" + host + '\'');
   const Address first = addresses->front();
   Result<Stream> stream = co_await attempt(connect(*std::move(addresses), options));
-  // A host that is an address is named by the error of its attempt.
+  // If the host is an address, the error of the attempt already names it.
   if (!stream && first.to_string().contains(host)) co_return std::move(stream).error();
   if (!stream) co_return std::move(stream).error().because("connecting to '" + host + '\'');
   co_return *std::move(stream);

@@ -16,14 +16,14 @@ constexpr std::size_t arrivals_max = waiting_few + io::datagrams_read_max;
 
 }  // namespace
 
-// Outlives its socket until its operations have ended; then closes the descriptor.
+// Outlives its DatagramSocket until its operations have ended, and then closes the descriptor.
 struct DatagramSocket::State {
   struct Arrival {
     io::Held held;
     std::string_view left;  // Received bytes: one datagram, or several of `segment_bytes`.
     std::uint32_t segment_bytes;
     bool cut;
-    bool is_taken;  // The last datagram of it is lent to the caller.
+    bool is_taken;  // The last datagram of these bytes is lent to the caller.
     Address from;
   };
 
@@ -142,7 +142,7 @@ Address DatagramSocket::peer_address() const noexcept { return state_->engine.pe
 
 bool DatagramSocket::Receive::start() {
   KEEL_EXPECT_AT(state_.taker == nullptr,
-                 "a DatagramSocket is read while another task waits in it: one reads at a time", place());
+                 "a DatagramSocket is read while another task waits to read from it: only one task may read at a time", place());
   if (state_.count != 0 && state_.front().is_taken) state_.drop();
   if (state_.count != 0 || state_.error != 0) return true;
   state_.taker = this;
@@ -175,7 +175,7 @@ Result<Datagram> DatagramSocket::Receive::take() noexcept {
 
 bool DatagramOutput::send(std::span<const OutgoingDatagram> datagrams) {
   io::SendDatagrams& op = state_.send;
-  KEEL_EXPECT_AT(!op.pending, "a DatagramSocket sends while another task waits in it: one sends at a time", place());
+  KEEL_EXPECT_AT(!op.pending, "a DatagramSocket sends while another task waits to send with it: only one task may send at a time", place());
   if (datagrams.empty()) {
     op.result = 0;
     return true;

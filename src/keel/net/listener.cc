@@ -14,7 +14,7 @@ namespace keel {
 namespace {
 
 constexpr Duration retry_pause = 50_ms;
-// How many connections may be accepted from the kernel and wait here.
+// How many connections may be accepted from the kernel and wait in the listener.
 constexpr std::size_t accepted_waiting_max = 256;
 
 }  // namespace
@@ -32,7 +32,7 @@ struct Listener::State {
       fd = engine.try_accept(accept.fd);
       if (fd >= 0) waiting.push_back(fd);
     }
-    if (fd < 0) engine.submit(accept);  // It reports an error if something is wrong.
+    if (fd < 0) engine.submit(accept);  // That accept reports an error if something is wrong.
     if (!waiting.empty()) wake_taker();
   }
   void wake_taker() noexcept {
@@ -53,8 +53,8 @@ struct Listener::State {
       loop.start_timer(retry, loop.now() + retry_pause);
       return;
     } else if (result == -ECANCELED) {
-      // Accepting had stopped, because too many connections were waiting. They may all have been taken by now;
-      // otherwise the next accept() listens again.
+      // Accepting had stopped, because too many connections were waiting. All of them may have been taken by now; if
+      // not, a later accept() listens again.
       if (taker != nullptr) listen();
       return;
     } else {
@@ -119,7 +119,7 @@ Address Listener::address() const noexcept { return state_->engine.local_address
 
 bool Listener::Accept::start() {
   if (!state_.waiting.empty() || state_.failed()) return true;
-  KEEL_EXPECT_AT(state_.taker == nullptr, "accept() is awaited while another task waits in it: one accepts at a time",
+  KEEL_EXPECT_AT(state_.taker == nullptr, "accept() is awaited while another task waits in it: only one task may accept at a time",
                  place());
   state_.listen();
   if (!state_.waiting.empty()) return true;

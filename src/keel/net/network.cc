@@ -42,14 +42,13 @@ Result<Network> Network::parse(std::string_view text) {
   if (text.find('%') != std::string_view::npos) {
     return Error::text(
         Code::InvalidArgument,
-        "network '" + std::string(text) + "': expected none with a zone, because a network is matched on every link");
+        "network '" + std::string(text) + "': expected an address without a zone, because a network is matched on every link");
   }
   const std::size_t slash = text.find('/');
   const Result<Address> address = Address::ip(text.substr(0, slash), 0);
   if (!address) {
     return Error::text(Code::InvalidArgument, "network '" + std::string(text) +
-                                                  "': expected an IP address, a network such as 10.0.0.0/8, or unix, "
-                                                  "for each client of a Unix socket");
+                                                  "': expected an IP address, a network such as 10.0.0.0/8, or unix for all clients of Unix sockets");
   }
   const Bytes bytes = bytes_of(*address);
   std::memcpy(network.bytes_, bytes.at, sizeof bytes.at);
@@ -62,7 +61,7 @@ Result<Network> Network::parse(std::string_view text) {
     if (error != std::errc() || end != digits.data() + digits.size() || prefix < 0 || prefix > network.prefix_) {
       return Error::text(
           Code::InvalidArgument,
-          "network '" + std::string(text) + "': the prefix is a number from 0 to " + std::to_string(network.prefix_));
+          "network '" + std::string(text) + "': the prefix must be a number from 0 to " + std::to_string(network.prefix_));
     }
     network.prefix_ = prefix;
   }

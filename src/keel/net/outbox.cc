@@ -33,7 +33,7 @@ class Outbox::Flight : public StreamOutput {
   iovec parts_[flight_parts_max];
 };
 
-// However run() ends, nothing is written afterwards.
+// Nothing is written after run() has ended, for whatever reason.
 class Outbox::Running {
  public:
   explicit Running(Outbox& outbox) noexcept : outbox_(outbox) {}
@@ -74,7 +74,7 @@ Outbox::Wait Outbox::below_low() noexcept { return {*this, waiting_low_, options
 Outbox::Wait Outbox::drained() noexcept { return {*this, waiting_drained_, 0}; }
 
 Task<> Outbox::run() {
-  KEEL_EXPECT(!began_, "run() of an Outbox is awaited a second time");
+  KEEL_EXPECT(!began_, "run() of an Outbox was awaited a second time");
   began_ = true;
   Running running(*this);
   while (true) {

@@ -82,7 +82,7 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
   }
   ProxyHeader header{.state = State::Complete, .size = end + 2};
   const std::string_view protocol = next_word(rest);
-  // The rest is ignored: a proxy may write anything.
+  // The rest of the line is ignored, because a proxy may write anything there.
   if (protocol == "UNKNOWN") return header;
   if (protocol != "TCP4" && protocol != "TCP6") return refused("version 1 names neither TCP4, TCP6 nor UNKNOWN");
   const int family = protocol == "TCP4" ? AF_INET : AF_INET6;
@@ -99,7 +99,7 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
 
 // --- version 2 -----------------------------------------------------------------------------------------------------
 
-// Whether the CRC32C at `at` is that of the whole header, computed with four zeros in its own place.
+// Whether the CRC32C at `at` is the checksum of the whole header, computed with four zeros in place of the checksum.
 bool is_intact(std::string_view header, std::size_t at) noexcept {
   std::uint32_t crc = crc32c(header.substr(0, at));
   crc = crc32c(std::string_view("\0\0\0\0", 4), crc);
@@ -107,7 +107,7 @@ bool is_intact(std::string_view header, std::size_t at) noexcept {
   return crc == (static_cast<std::uint32_t>(number_at(header, at)) << 16 | number_at(header, at + 2));
 }
 
-// Checks the TLVs from `at` on; null: they are well-formed.
+// Checks the TLVs from `at` on; null: the TLVs are well-formed.
 const char* wrong_with_tlvs(std::string_view header, std::size_t at) noexcept {
   while (at != header.size()) {
     if (header.size() - at < 3) return "a TLV of version 2 is truncated";
@@ -153,7 +153,7 @@ ProxyHeader parse_v2(std::string_view received) noexcept {
   // Everything in a LOCAL header, including the family, must be discarded.
   if (!is_local) {
     if (family > 3 || protocol > 2) return refused("version 2 names an unknown family or protocol");
-    if (size < v2_fixed_bytes + address_bytes[family]) return refused("the header of version 2 ends in its addresses");
+    if (size < v2_fixed_bytes + address_bytes[family]) return refused("the header of version 2 ends before the end of its addresses");
   }
   if (received.size() < size) return {};
   ProxyHeader header{.state = State::Complete, .sender = is_local ? Sender::Proxy : Sender::Unknown, .size = size};

@@ -19,7 +19,7 @@
 namespace keel {
 namespace {
 
-constexpr std::size_t name_bytes_max = 253;  // RFC 1035 §2.3.4, as text.
+constexpr std::size_t name_bytes_max = 253;  // The maximum length of a name in text form (RFC 1035 §2.3.4).
 
 bool is_name(std::string_view host) noexcept {
   if (host.empty() || host.size() > name_bytes_max) return false;
@@ -54,7 +54,7 @@ Result<std::vector<Address>> Resolver::system_lookup(const std::string& host) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG;  // No IPv6 addresses on a machine without IPv6.
+  hints.ai_flags = AI_ADDRCONFIG;  // This omits IPv6 addresses on a machine without IPv6.
   addrinfo* found = nullptr;
   if (const int status = getaddrinfo(host.c_str(), nullptr, &hints, &found); status != 0) {
     if (internal::is_localhost(host)) return std::vector<Address>{*Address::ip("127.0.0.1", 0)};
@@ -68,12 +68,12 @@ Result<std::vector<Address>> Resolver::system_lookup(const std::string& host) {
   return addresses;
 }
 
-// A name: its known addresses, and the waiting tasks.
+// A name with its known addresses and the waiting tasks.
 struct Resolver::Entry : Link {
   bool is_fresh(Instant now) const noexcept { return now < fresh_until; }
 
   std::string host;
-  std::vector<Address> addresses;  // Empty: The look-up has failed, and `error` is valid.
+  std::vector<Address> addresses;  // Empty: the look-up failed, and `error` is valid.
   Error error{Code::NotFound, ""};
   Instant fresh_until;
   Instant stale_until;
@@ -81,7 +81,8 @@ struct Resolver::Entry : Link {
   WaitList waiting;
 };
 
-// A lookup on its way to the pool and back. It has no owner, and frees itself when the job has returned.
+// The job of a lookup, which runs on the pool and then returns to the loop. It has no owner, and frees itself when the
+// job has returned.
 struct Resolver::Question {
   Question(State& s, Entry& e);
   void look_up() noexcept {
@@ -95,7 +96,7 @@ struct Resolver::Question {
   }
   void come_back() noexcept;
 
-  State* state;  // Null after the resolver's end.
+  State* state;  // Null once the resolver is destroyed.
   Entry* entry;
   Executor& home;
   std::shared_ptr<const Lookup> lookup;
@@ -155,7 +156,8 @@ struct Resolver::State {
       entry.error = std::move(found).error();
       entry.fresh_until = now;
     }
-    // A continuing task may ask again, or destroy the resolver: so tasks continue only after all have their result.
+    // A task that continues may call resolve() again or destroy the resolver, so tasks continue only after all of them
+    // have their result.
     Trampoline::Deferring deferring;
     while (Waiting* waiting = entry.waiting.pop()) {
       auto& resolve = static_cast<Resolve&>(*waiting);

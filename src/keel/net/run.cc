@@ -89,7 +89,7 @@ struct Main : Start<void> {
 
 // --- Several, on threads of their own.
 
-// The wait of the calling thread, which is ended by signals and by workers that have ended.
+// The wait of the calling thread; signals end it, and so do workers that have ended.
 class MainSleep : public Sleeper {
  public:
   MainSleep() noexcept
@@ -149,7 +149,7 @@ struct Worker::Crew {
     }
     Address asked;
     int inherited;
-    Address bound;    // It has the port that the first listener got.
+    Address bound;    // This address has the port that the first listener got.
     int socket = -1;  // The shared socket, until all workers have it.
     std::vector<bool> has_listened;
   };
@@ -191,9 +191,9 @@ struct Worker::Crew {
   std::atomic<int> running;
   std::atomic<bool> has_failed{false};
   std::atomic<bool> is_ending{false};
-  std::mutex mutex;  // It guards `places` and `errors`.
+  std::mutex mutex;  // Guards `places` and `errors`.
   std::vector<Place> places;
-  std::vector<std::pair<int, Error>> errors;  // The worker and its error, in the order in which they failed.
+  std::vector<std::pair<int, Error>> errors;  // Each worker that failed and its error, in the order of the failures.
 };
 
 Result<Listener> Worker::Crew::listen(int index, const Address& address, io::ListenOptions options) {

@@ -26,7 +26,7 @@ io::Loop& loop_here() {
   return *loop;
 }
 
-constexpr const char* second_writer = "a Stream is written while another task waits in it: one writes at a time";
+constexpr const char* second_writer = "a Stream is written while another task waits to write to it: only one task may write at a time";
 
 Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
   std::uint64_t dropped = 0;
@@ -52,7 +52,7 @@ struct Stream::State final : Transport {
   }
 
   struct Kept : Buffer {
-    std::size_t left = 0;  // The number of its last bytes that were not read yet.
+    std::size_t left = 0;  // The number of bytes at the end of `kept` that were not read yet.
     void drop_read() noexcept { consume(size() - left); }
     Chunk rest() const noexcept { return view().substr(size() - left); }
     static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
@@ -100,7 +100,7 @@ struct Stream::State final : Transport {
     drop_held();
     kept.reset();
   }
-  // Call it when the held bytes were read or copied: continues to receive.
+  // Continues to receive; call it once the held bytes were read or copied.
   void receive_on() noexcept { is_receiving() ? resume() : receive(); }
   void free_if_quiet() noexcept {
     if (is_receiving()) return;
@@ -111,7 +111,7 @@ struct Stream::State final : Transport {
   bool has_fresh = false;  // Whether the held bytes are newer than bytes that are still in `kept`.
   bool ended = false;      // Receiving has ended; outcome() says how.
   bool orphaned = false;
-  std::uint32_t left_in_held = 0;  // The number of the last held bytes that were not read yet.
+  std::uint32_t left_in_held = 0;  // The number of bytes at the end of the held bytes that were not read yet.
   StreamInput* input = nullptr;
   io::Op* output = nullptr;    // The send in progress.
   std::unique_ptr<Kept> kept;  // Bytes that arrived in several pieces and are returned as one.
@@ -151,7 +151,7 @@ Result<Stream> Stream::layered(TransportLayers& layers, std::string_view host, S
 Task<> Stream::end_reading() {
   State& state = *state_;
   KEEL_EXPECT(state.input == nullptr && state.output == nullptr,
-              "end_reading() of a Stream is called while a task reads from it or writes");
+              "end_reading() of a Stream was called while a task reads or writes");
   if (state.is_receiving() && !state.has_left()) {
     state.let_go();
     state.end_receive();
@@ -191,7 +191,7 @@ void Stream::close() noexcept {
 
 void Stream::watch() {
   State& state = *state_;
-  KEEL_EXPECT(state.input == nullptr, "watch() of a Stream is called while a task reads from it");
+  KEEL_EXPECT(state.input == nullptr, "watch() of a Stream was called while a task reads from it");
   if (has_input()) return;
   state.let_go();
   state.receive_on();
@@ -221,7 +221,7 @@ Task<> Stream::close_gently(Duration timeout, std::uint64_t bytes_max) {
 
 Stream::ReadExact Stream::read_exact(std::span<char> into) noexcept { return ReadExact(*state_, into); }
 Stream::ReadUntil Stream::read_until(std::string_view delimiter, std::size_t max) {
-  KEEL_EXPECT(!delimiter.empty(), "read_until() is given an empty delimiter");
+  KEEL_EXPECT(!delimiter.empty(), "read_until() was given an empty delimiter");
   return ReadUntil(*state_, delimiter, max);
 }
 Stream::WriteParts Stream::write(std::span<const std::string_view> parts) { return WriteParts(*state_, parts); }
@@ -230,7 +230,7 @@ Stream::SendFile Stream::send_file(File& file, std::uint64_t offset, std::uint64
   return SendFile(*state_, file.descriptor(), offset, bytes);
 }
 
-// Takes the received bytes that it needs; true: the read is complete.
+// Takes the received bytes that the read needs; true: the read is complete.
 inline bool StreamInput::is_content() noexcept {
   if (until_ == Until::AllBytes) return static_cast<Stream::ReadExact&>(*this).fill();
   if (until_ == Until::Delimiter) return static_cast<Stream::ReadUntil&>(*this).search();
@@ -257,14 +257,14 @@ void Stream::State::received() noexcept {
 }
 
 bool StreamInput::start() {
-  KEEL_EXPECT_AT(state_.input == nullptr, "a Stream is read while another task waits in it: one reads at a time",
+  KEEL_EXPECT_AT(state_.input == nullptr, "a Stream is read while another task waits to read from it: only one task may read at a time",
                  place());
   if (!state_.has_left()) [[likely]] {
     state_.let_go();
-    // A read of some bytes waits only if there are none.
+    // A read that accepts any number of bytes waits only if there are none.
     if ((until_ != Until::SomeBytes || state_.ended) && is_content()) return true;
   } else {
-    // `kept` then has the text that read_until() has returned, which is before the remaining bytes.
+    // In that case `kept` also has the text that read_until() returned, before the remaining bytes.
     if (state_.holds() && state_.kept != nullptr) state_.kept->clear();
     if (is_content()) return true;
   }
@@ -344,7 +344,7 @@ Result<> Stream::ReadExact::take() noexcept {
 bool Stream::ReadUntil::search() noexcept {
   State& state = state_;
   if (state.has_fresh) {
-    // The remaining bytes are in `kept`, and do not contain the delimiter.
+    // The remaining bytes are in `kept` and do not contain the delimiter.
     const Chunk fresh = state.held();
     const std::size_t end = end_in(fresh);
     if (end != 0 && state.left().size() + end <= max_) {
@@ -370,7 +370,8 @@ bool Stream::ReadUntil::search() noexcept {
   return false;
 }
 
-// The end of the first delimiter in the new bytes; it may begin in earlier ones. 0: there is no delimiter.
+// The position in the new bytes at which the first delimiter ends; the delimiter may begin in earlier bytes. 0: there
+// is no delimiter.
 std::size_t Stream::ReadUntil::end_in(Chunk fresh) const noexcept {
   const Chunk left = state_.left();
   for (std::size_t before = std::min(delimiter_.size() - 1, left.size()); before != 0; --before) {
@@ -392,7 +393,7 @@ Result<Chunk> Stream::ReadUntil::take() noexcept {
 }
 
 Stream::WriteParts::WriteParts(State& state, std::span<const std::string_view> parts) : StreamOutput(state) {
-  KEEL_EXPECT(parts.size() <= parts_max, "write() of a Stream is given more than 64 parts");
+  KEEL_EXPECT(parts.size() <= parts_max, "write() of a Stream was given more than 64 parts");
   for (const std::string_view part : parts) {
     if (!part.empty()) parts_[count_++] = {const_cast<char*>(part.data()), part.size()};
   }

@@ -109,7 +109,7 @@ TEST_F(AddressReport, names_the_section_the_remedy_and_the_key) {
             "network.http: this user may not listen there: grant CAP_NET_BIND_SERVICE, or change network.http.port: "
             "bind: Permission denied");
   EXPECT_EQ(said("admin", EADDRNOTAVAIL),
-            "admin listener (monitoring.metrics): this machine does not have the address: change "
+            "admin listener (monitoring.metrics): this machine does not have this address: change "
             "monitoring.metrics.export_address: bind: Cannot assign requested address");
 }
 
@@ -117,7 +117,7 @@ TEST_F(AddressReport, names_the_socket_that_this_user_may_not_make) {
   add_admin(at("unix:/run/shop/admin.sock"));
 
   EXPECT_EQ(said("admin", EACCES),
-            "admin listener (monitoring.metrics): this user may not make a socket there: give it the folder, or change "
+            "admin listener (monitoring.metrics): this user may not create a socket there: give the user access to the folder, or change "
             "monitoring.metrics.export_address: bind: Permission denied");
 }
 

@@ -23,7 +23,7 @@ std::optional<http::Response> AdminGuard::before(http::Request& request) const {
   if (request.host().empty() || is_ours(request.host())) return std::nullopt;
   http::Response response = http::refuse(
       http::Status::MisdirectedRequest,
-      "this listener accepts only an IP address, localhost, or a name of monitoring.metrics.export_names as its host");
+      "this listener accepts only an IP address, localhost or a name in monitoring.metrics.export_names as the host");
   after(request, response);
   return response;
 }

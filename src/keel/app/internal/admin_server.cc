@@ -5,8 +5,8 @@
 namespace keel::app::internal {
 namespace {
 
-// Clients of this listener send a small head immediately and read a small response: all others are ended soon, to make
-// room for the next probe.
+// Clients of this listener send a small head immediately and read a small response. Connections of other clients are
+// closed soon, to make room for the next probe.
 http::Limits limits_of_probes() {
   http::Limits limits;
   limits.connections_max = 64;

@@ -19,7 +19,7 @@
 namespace keel::app::internal {
 namespace {
 
-// More threads than this stop as well, but cannot say so: the wait for them times out.
+// Threads beyond this number stop as well but cannot report it, so the wait for them times out.
 constexpr int threads_max = 4096;
 constinit std::atomic<pid_t> stopped[threads_max] = {};
 constinit std::atomic<int> stopped_count = 0;
@@ -37,7 +37,7 @@ bool has_stopped(pid_t thread) noexcept {
   return std::any_of(stopped, stopped + count, [thread](const auto& other) { return other.load() == thread; });
 }
 
-// Kernel threads that belong to the process since Linux 5.12 and take no signals: iou-wrk-PID, iou-sqp-PID.
+// Since Linux 5.12 these kernel threads belong to the process and take no signals: iou-wrk-PID, iou-sqp-PID.
 bool is_of_uring(int folder, const char* thread) noexcept {
   char path[32] = {};
   std::strncpy(path, thread, 16);

@@ -29,7 +29,7 @@ const log::Logger& certificates_logger() {
 
 void warn_of_chain(std::string_view certificate, const std::string& problem) {
   if (problem.empty()) return;
-  certificates_logger().warn("the chain of a certificate is not as clients expect it; it is sent as it is",
+  certificates_logger().warn("the chain of a certificate differs from what clients expect; it is sent unchanged",
                              log::field("certificate", certificate), log::field("why", problem));
 }
 
@@ -91,13 +91,13 @@ std::string kind_of(const tls::Expiry& one) {
   return {};
 }
 
-// Whether the health tells of it. `all`: those that belong together.
+// Whether the health check reports `one`. `all`: the expiries that belong together.
 bool is_due(const tls::Expiry& one, const std::vector<tls::Expiry>& all, std::int64_t now) {
-  // Lists are renewed every few hours or days: in the last tenth of their time, the renewal is late.
+  // Lists are renewed every few hours or days; in the last tenth of its lifetime, the renewal of a list is late.
   if (one.kind == tls::Expiry::Kind::RevocationList) return now >= one.until - (one.until - one.from) / 10;
   if (now < one.until - warning_seconds) return false;
   if (one.kind != tls::Expiry::Kind::Root || now < one.until + warning_seconds) return true;
-  // An old root may stay in its file beside its successors.
+  // An old root may stay in the file together with its successors.
   return std::ranges::none_of(all, [&](const tls::Expiry& other) {
     return other.kind == tls::Expiry::Kind::Root && other.file == one.file && now < other.until;
   });
@@ -111,7 +111,7 @@ Result<> check_time_of(const std::vector<tls::Expiry>& all, std::int64_t now) {
                              : one.kind == tls::Expiry::Kind::Root   ? "the root '"
                              : one.kind == tls::Expiry::Kind::Issuer ? "the issuer '"
                                                                      : "the certificate '";
-    std::string text = what + one.name + "' in " + one.file + (now < one.until ? " expires on " : " has expired, on ") +
+    std::string text = what + one.name + "' in " + one.file + (now < one.until ? " expires on " : " expired on ") +
                        day_of(one.until);
     if (is_list && now >= one.until) text += ": all certificates of this issuer are rejected";
     return Error::text(Code::Unavailable, text);
@@ -154,7 +154,7 @@ std::vector<Certificates::Look> Certificates::look_at(const std::vector<std::str
     Look look{.file = file};
     struct stat status;
     if (::stat(file.c_str(), &status) == 0) {
-      // chmod and chown, which may make the file readable, change this time as well.
+      // chmod and chown, which may make the file readable, change the status time as well.
       look.changed_ns = status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec;
       look.bytes = status.st_size;
       look.inode = status.st_ino;
@@ -197,7 +197,7 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
   for (const tls::CertificateFacts& facts : facts_) {
     warn_of_chain(name_of(facts), facts.chain_problem);
     if (facts.ocsp_problem.empty()) continue;
-    certificates_logger().error("the OCSP response could not be loaded; clients get none",
+    certificates_logger().error("an OCSP response could not be loaded; clients get none",
                                 log::field("certificate", name_of(facts)), log::field("why", facts.ocsp_problem));
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -238,7 +238,7 @@ void Certificates::expose() {
   }
 }
 
-// Clients of another process have to show a certificate to this one.
+// Clients of the previous process must show their certificates to this process.
 bool Certificates::shares_tickets() const {
   return settings_ && settings_->tickets && settings_->client_certificates == tls::ClientCertificates::Unwanted;
 }
@@ -310,7 +310,7 @@ Result<> Certificates::check_time() {
   const std::int64_t now = calendar_seconds();
   for (const tls::CertificateFacts& facts : facts_) {
     if (now < facts.valid_until - warning_seconds) continue;
-    const char* const verb = now < facts.valid_until ? " expires on " : " has expired, on ";
+    const char* const verb = now < facts.valid_until ? " expires on " : " expired on ";
     return Error::text(Code::Unavailable, "the certificate " + name_of(facts) + verb + day_of(facts.valid_until));
   }
   for (const tls::CertificateFacts& facts : facts_) {

@@ -28,7 +28,8 @@ const Clients::Entry* Clients::find(std::string_view name) const noexcept {
   return nullptr;
 }
 
-// The configuration overrides the application; anything that it leaves out stays as the application has set it.
+// The configuration overrides the options of the application; an option that the configuration does not set keeps the
+// application's value.
 Result<TransportLayers*> Clients::configure(http::ClientOptions& options) {
   const auto& clients = registrar_.settings.network.clients;
   const auto found = clients.find(options.name);

@@ -15,10 +15,10 @@ namespace {
 
 constexpr const char* names_file = "database.path";
 
-// Their folder, or the file, is named by the message (db/migrations.h).
+// The message names the folder of the migrations, or the file (db/migrations.h).
 bool is_of_migrations(const Error& error) { return error.message().starts_with("migrations: "); }
 
-// Adds what to do about a database that this user may not use. SQLite says only that it cannot be opened.
+// Adds a remedy to the error of a database that this user may not use. SQLite says only that it cannot be opened.
 Error with_remedy(Error error, const std::string& path) {
   const bool may_be_denied = error.errno_value() == EACCES || error.message().contains("readonly database");
   if (!may_be_denied) return error;
@@ -28,11 +28,11 @@ Error with_remedy(Error error, const std::string& path) {
   };
   if (is_denied(path, R_OK | W_OK)) {
     return std::move(error).because(
-        "this user may not read and write the file: make the user of the service its owner");
+        "this user may not read and write the file: make the service's user its owner");
   }
   if (is_denied(folder, W_OK | X_OK)) {
-    return std::move(error).because("this user may not make files in " + folder +
-                                    ", where the database keeps its log: make the user of the service its owner");
+    return std::move(error).because("this user may not create files in " + folder +
+                                    ", where the database keeps its log: make the service's user its owner");
   }
   return error;
 }
@@ -64,7 +64,7 @@ Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, co
   switch (settings.database.type) {
     case DatabaseType::Postgres: {
       if (platform.is_simulated()) {
-        return fail(Code::Unsupported, "a simulated App has no PostgreSQL: leave database.type to be sqlite");
+        return fail(Code::Unsupported, "a simulated App has no PostgreSQL: leave database.type at sqlite");
       }
       auto opened = db::postgres::Database::open(postgres_options(settings));
       if (!opened && is_of_migrations(opened.error())) return std::move(opened).error();

@@ -27,8 +27,8 @@ Exporter::Exporter(const Registrar& registrar, Logging& logging, Workers& worker
                  }});
 }
 
-// Samples the metrics that each worker measures of itself. This worker samples now. The other workers are only asked to
-// sample, because nothing here can wait for them; a scrape shows the samples of the previous one.
+// Samples the metrics that each worker measures about itself. This worker samples now. The other workers are only asked
+// to sample, because nothing here can wait for them; a scrape shows the samples of the previous one.
 void Exporter::sample() {
   registrar_.metrics.sample();
   io::Runtime& runtime = workers_.runtime();

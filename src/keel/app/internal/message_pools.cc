@@ -60,7 +60,7 @@ Result<> MessagePools::configure(Entry& entry) {
   }
   const std::vector<std::string>& endpoints = entry.options.endpoints;
   if (endpoints.empty()) {
-    return fail(Code::InvalidArgument, "endpoints is empty: expected where the pool connects, [host:port, ...]");
+    return fail(Code::InvalidArgument, "endpoints is empty: expected the addresses to connect to, [host:port, ...]");
   }
   for (const std::string& endpoint : endpoints) {
     KEEL_TRY_VOID(messages::Pool::check_endpoint(endpoint).because("endpoints"));
@@ -71,7 +71,7 @@ Result<> MessagePools::configure(Entry& entry) {
 Result<std::string> MessagePools::add(std::string_view name, messages::PoolOptions&& options) {
   const std::lock_guard lock(mutex_);
   KEEL_EXPECT(find(name) == nullptr, "App::message_pool() can be called only once for each name");
-  KEEL_EXPECT(name != "messages", "the metrics of the server have the name \"messages\": give the pool another name");
+  KEEL_EXPECT(name != "messages", "the server's metrics have the name \"messages\": give the pool another name");
   Entry& entry = entries_.emplace_back();
   entry.name = name;
   entry.options = std::move(options);
@@ -139,20 +139,20 @@ void MessagePools::expose(Entry& entry, const messages::Pool& pool, std::vector<
       "messages_pool_targets", "Addresses of a pool, for each worker", labels,
       [p] { return static_cast<double>(p->stats().targets); }, here));
   gauges.push_back(registry.gauge(
-      "messages_pool_ejected", "Addresses of a pool that are left out because they have failed", labels,
+      "messages_pool_ejected", "Addresses of a pool that are left out because they failed", labels,
       [p] { return static_cast<double>(p->stats().ejected); }, here));
   gauges.push_back(registry.gauge(
       "messages_pool_outstanding", "Requests of a pool that are waiting for their replies", labels,
       [p] { return static_cast<double>(p->stats().outstanding); }, here));
   gauges.push_back(registry.counter(
-      "messages_pool_retries_total", "Requests of a pool that were sent again", labels,
+      "messages_pool_retries_total", "Requests of a pool that were retried", labels,
       [p] { return static_cast<double>(p->stats().retries); }, here));
   gauges.push_back(registry.counter(
-      "messages_pool_connect_failures_total", "Attempts of a pool to connect that have failed", labels,
+      "messages_pool_connect_failures_total", "Failed attempts of a pool to connect", labels,
       [p] { return static_cast<double>(p->stats().failed); }, here));
 }
 
-// Requests have ended, because their senders stop earlier. One-way messages may still be queued.
+// All requests have ended, because their senders stop before the pool. One-way messages may still be queued.
 void MessagePools::stop(Entry& entry) {
   entry.check = {};
   io::Runtime& runtime = workers_.runtime();

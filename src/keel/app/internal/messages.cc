@@ -44,7 +44,7 @@ struct WorkerRow {
 
 }  // namespace
 
-// The part of one worker; made, used and destroyed there.
+// The part of one worker; made, used and destroyed on that worker.
 struct Messages::OnWorker {
   OnWorker(Messages& owner, io::Loop& on) : of(owner), loop(on) {}
 
@@ -68,7 +68,7 @@ struct Messages::OnWorker {
   io::Loop& loop;
   std::vector<Listener> listeners;
   Address address;       // Where they listen.
-  bool is_first = true;  // False: another worker listens on the same sockets.
+  bool is_first = true;  // False: another worker already listens on the same sockets.
   std::optional<sessions::Server> sessions;
   std::optional<messages::Server> server;
   Event stopping;
@@ -239,7 +239,7 @@ Result<> Messages::start() {
     const std::lock_guard lock(mutex_);
     on_workers_ = std::move(started);
   }
-  // The first listener of port 0 has decided the port for all.
+  // The first listener of port 0 determines the port for all.
   if (!on_workers_.empty()) {
     const std::lock_guard lock(address_mutex_);
     address_ = on_workers_.front()->address;
@@ -323,13 +323,13 @@ void Messages::stop() {
   io::Runtime& runtime = workers_.runtime();
   const bool ends = succession_.after_stop(is_kept_) == http::Listening::Ends;
   each([ends](OnWorker& worker) {
-    // From now on new connections are refused by the kernel, instead of being accepted and reset.
+    // From now on the kernel refuses new connections, which would otherwise be accepted and then reset.
     for (const Listener& listener : worker.listeners) {
       if (ends && worker.is_first) worker.loop.engine().turn_away(listener.native_handle());
     }
     worker.stopping.set();
   });
-  // A handler that ignores the stop is reported when common.stop_timeout is over.
+  // A handler that ignores the stop is reported when common.stop_timeout ends.
   runtime.wait_until(
       [this] { return std::ranges::all_of(on_workers_, [](const auto& worker) { return worker->has_ended.load(); }); },
       Duration::forever());

@@ -8,7 +8,7 @@
 namespace keel::app::internal {
 namespace {
 
-// Lives on the stack of the waiting thread, which returns after it has seen the end.
+// Lives on the stack of the waiting thread, which returns only after it has seen the end of the task.
 struct Run : Job, Start<void> {
   explicit Run(FunctionRef<Task<>()> m) noexcept : Job(&run_it), make(m) {}
   static void run_it(Job& job) noexcept {
@@ -29,7 +29,7 @@ struct Run : Job, Start<void> {
 }  // namespace
 
 Result<> run_on_first(io::Runtime& runtime, FunctionRef<Task<>()> make) {
-  KEEL_CHECK(io::Loop::current() == nullptr, "a worker must not block until another worker has done something");
+  KEEL_CHECK(io::Loop::current() == nullptr, "a worker must not block to wait for another worker");
   Run run(make);
   runtime.loop(0).post(run);
   runtime.wait_until([&run] { return run.is_over.load(std::memory_order_acquire); }, Duration::forever());

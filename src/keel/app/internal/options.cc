@@ -31,7 +31,7 @@ std::string key_of_place(const Address& address, std::string_view keys) {
 Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys) {
   if (listening) return listening;
   const std::string key = key_of_place(address, keys);
-  // The command that shows which process listens there.
+  // The command that shows which process listens at the address.
   const std::string finder = address.is_unix() ? "ss -lxp" : "ss -ltnp";
   switch (listening.error().errno_value()) {
     case EADDRINUSE:
@@ -39,13 +39,13 @@ Result<> with_remedy(Result<> listening, const Address& address, std::string_vie
                                           " names it), or change " + key);
     case EACCES:
       if (address.is_unix()) {
-        return std::move(listening).because("this user may not make a socket there: give it the folder, or change " +
+        return std::move(listening).because("this user may not create a socket there: give the user access to the folder, or change " +
                                             key);
       }
       return std::move(listening).because("this user may not listen there: grant CAP_NET_BIND_SERVICE, or change " +
                                           key);
     case EADDRNOTAVAIL:
-      return std::move(listening).because("this machine does not have the address: change " + std::string(keys) +
+      return std::move(listening).because("this machine does not have this address: change " + std::string(keys) +
                                           "address");
     default:
       break;
@@ -140,7 +140,7 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.limits = limits_of(from);
   options.indent_json = settings.container.indent_json;
   options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
-  // Already checked with the other settings: a mode, and each of these a network.
+  // The check of the settings has made sure that the mode and each of the networks are valid.
   if (address.is_unix()) options.listen.socket_mode = from.http.listen_mode().value();
   for (const std::string& proxy : from.http.trusted_proxies) {
     options.trusted_proxies.push_back(Network::parse(proxy).value());

@@ -33,7 +33,7 @@ Result<> Storage::open() {
 }
 
 void Storage::close() {
-  // In a simulation, pending statements complete only while its loops run.
+  // In a simulation, pending statements complete only while the loops run.
   if (registrar_.platform.is_simulated()) {
     workers_.runtime().wait_until([this] { return database_->is_idle(); }, registrar_.settings.common.stop_timeout);
   }
@@ -50,7 +50,7 @@ void Storage::disconnect() {
 Result<> Storage::connect() {
   io::Runtime& runtime = workers_.runtime();
   if (!registrar_.platform.is_simulated()) {
-    // /readyz reports an outage as soon as it is found, not only at the next check.
+    // This makes /readyz report an outage as soon as it is found, not only at the next check.
     database_->watch([&health = registrar_.health] { health.check_soon("database"); });
   }
   Result<> attached;

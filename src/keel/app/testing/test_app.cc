@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view service_address = "10.0.0.1";
 constexpr int workers_of_a_test = 2;
 constexpr Duration task_time_max = 24_h;
-constexpr int starts_max = 4;  // After this many starts with faults, one start is made without faults of the disk.
+constexpr int starts_max = 4;  // After this many failed starts with faults, the next start has no disk faults.
 
 bool one_lives = false;
 
@@ -36,7 +36,7 @@ std::uint64_t mix(std::uint64_t word) {
   return word ^ word >> 31;
 }
 
-// The pool of a simulation, with longer waits for its jobs.
+// The pool of a simulation, with an additional delay for its jobs.
 class SlowPool final : public Executor {
  public:
   SlowPool(Executor& pool, Duration delay_max, std::uint64_t seed) noexcept
@@ -112,7 +112,7 @@ struct AppUnderTest::State {
   void take_down(bool crashed);
   void power_on();
 
-  // Runs iterations until done(), for at most `limit`; false: the limit was reached.
+  // Runs iterations of the loops until done(), for at most `limit`; false: the limit was reached.
   bool wait(FunctionRef<bool()> done, Duration limit);
   bool turn(FunctionRef<bool()> done, Duration limit);
   void finish(StartCore& task);
@@ -132,7 +132,7 @@ struct AppUnderTest::State {
   std::vector<io::Loop*> workers;
   Host* host_before = nullptr;
 
-  // These two are used on the real system:
+  // The two members below are used on the real system:
   std::unique_ptr<db::testing::Folder> folder;
   std::unique_ptr<io::Loop> own_loop;
   std::unique_ptr<ThreadPool> lookups;
@@ -273,7 +273,7 @@ Result<std::vector<Address>> AppUnderTest::State::look_up(const std::string& hos
     address.set_port(0);
     return std::vector{address};
   }
-  return Error::text(Code::NotFound, "no such host '" + host + "': app.peer(\"" + host + "\", router) makes one");
+  return Error::text(Code::NotFound, "no such host '" + host + "': app.peer(\"" + host + "\", router) adds it");
 }
 
 // The address of a host, which is the same for all its ports.
@@ -288,8 +288,8 @@ Address AppUnderTest::State::address_of_next_peer(const Authority& authority) co
     }
     ++hosts;
   }
-  // On the real system every address in 127.0.0.0/8 is this machine. Each process of a test has its own part of them,
-  // so that tests do not meet each other's servers.
+  // On the real system every address in 127.0.0.0/8 is this machine. Each test process uses its own part of these
+  // addresses, so that tests do not reach each other's servers.
   const std::string net = options.real_time ? "127." + std::to_string(1 + ::getpid() % 250) + ".77." : "10.1.0.";
   return Address::ip(net + std::to_string(hosts), authority.port).value();
 }
@@ -343,7 +343,7 @@ void AppUnderTest::State::take_down(bool crashed) {
   if (app != nullptr) app->stop(crashed ? App::Stop::Abrupt : App::Stop::Drained);
   composition.end();
   app.reset();
-  turn([] { return false; }, 5_ms);  // Lets operations end that were cancelled when its connections were closed.
+  turn([] { return false; }, 5_ms);  // Waits for the operations that were cancelled when the connections were closed.
 }
 
 void AppUnderTest::State::power_on() {
@@ -378,7 +378,7 @@ bool AppUnderTest::State::wait(FunctionRef<bool()> done, Duration limit) {
 
 void AppUnderTest::State::finish(StartCore& task) {
   if (!wait([&] { return !task.is_running(); }, Duration::forever())) {
-    misuse("a call does not end, and the simulation has no event left: " + (simulation ? simulation->replay() : ""));
+    misuse("a call does not end, and the simulation has no events left: " + (simulation ? simulation->replay() : ""));
   }
 }
 
@@ -396,7 +396,7 @@ http::TestCall AppUnderTest::begin(http::ClientRequest request) {
 const http::TestTarget& AppUnderTest::target() const {
   state_->begin();
   if (state_->app != nullptr && state_->app->server() == nullptr) {
-    misuse("there is nothing to ask: the service does not call app.serve(router)");
+    misuse("there is no server to call: the service does not call app.serve(router)");
   }
   return state_->target;
 }
@@ -463,7 +463,7 @@ void AppUnderTest::on_worker(FunctionRef<void()> f) {
 
 void AppUnderTest::wait_for(FunctionRef<bool()> done) {
   if (!state_->wait(done, task_time_max))
-    misuse("a task has not ended after a day, or the simulation has no event left");
+    misuse("a task has not ended after a day, or the simulation has no events left");
 }
 
 void AppUnderTest::restart() {
@@ -484,7 +484,7 @@ bool AppUnderTest::has_power() const noexcept { return state_->disk == nullptr |
 const std::string& AppUnderTest::log() const noexcept { return state_->log; }
 
 sim::Simulation& AppUnderTest::simulation() {
-  if (!state_->is_simulated()) misuse("there is no simulation in real time");
+  if (!state_->is_simulated()) misuse("a TestApp with real_time has no simulation");
   return *state_->simulation;
 }
 

@@ -309,7 +309,7 @@ class Late {
 TEST(TestApp, says_that_a_service_that_serves_nothing_cannot_be_asked) {
   TestApp<Silent> app;
   EXPECT_EQ(thrown_by<std::logic_error>([&] { app.get("/"); }),
-            "TestApp: there is nothing to ask: the service does not call app.serve(router)");
+            "TestApp: there is no server to call: the service does not call app.serve(router)");
 }
 
 TEST(TestApp, says_that_there_is_one_at_a_time) {

@@ -38,16 +38,16 @@ struct DatagramSocket::State {
   io::DatagramBatch batch;
   int count = 0;          // Datagrams in the batch.
   int shown = 0;          // The number of returned datagrams.
-  std::string_view left;  // The rest of the last datagram, if it consists of several.
+  std::string_view left;  // The rest of the last received bytes, if these consist of several datagrams.
   const bool is_unix;
   bool shut = false;  // Accessed by atomic builtins.
 };
 
-// Receives at least one datagram that was not shown yet.
+// Receives at least one datagram that was not returned yet.
 Result<> DatagramSocket::State::fill(Instant deadline) {
   while (shown == count) {
     const int read = is_shut() ? 0 : batch.read(incoming);
-    // A read from a socket that was shut down returns no datagram.
+    // After a shutdown, a read from the socket returns no datagram.
     if (is_shut()) return shut_down();
     shown = 0;
     count = std::max(read, 0);
@@ -86,8 +86,8 @@ void DatagramSocket::close() noexcept { delete std::exchange(state_, nullptr); }
 
 void DatagramSocket::shutdown() noexcept {
   __atomic_store_n(&state_->shut, true, __ATOMIC_RELEASE);
-  // Wakes waiting threads, also on an unconnected socket, although the call then reports an error: shutdown(2),
-  // ENOTCONN.
+  // Wakes waiting threads, even if the socket is not connected and the call therefore fails with ENOTCONN
+  // (shutdown(2)).
   ::shutdown(state_->fd(), SHUT_RDWR);
 }
 
@@ -136,7 +136,7 @@ Result<std::size_t> DatagramSocket::send_many(std::span<const OutgoingDatagram> 
   outgoing.datagrams = datagrams.data();
   outgoing.count = static_cast<std::uint32_t>(std::min<std::size_t>(datagrams.size(), INT32_MAX));
   std::uint64_t calls = 0;
-  // Returns how many were sent; sending the next one again returns the error.
+  // Returns the number sent; sending the next one again returns the error.
   const auto ended_by = [&outgoing](Error&& why) -> Result<std::size_t> {
     if (outgoing.sent != 0) return std::size_t{outgoing.sent};
     return std::move(why);

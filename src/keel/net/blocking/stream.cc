@@ -25,7 +25,7 @@ namespace keel::blocking {
 namespace internal {
 
 Instant deadline_after(Duration timeout) {
-  KEEL_EXPECT(io::Loop::current() == nullptr, "a blocking call is made on a worker: await net/stream.h there");
+  KEEL_EXPECT(io::Loop::current() == nullptr, "a blocking call was made on a worker: await a keel::Stream (net/stream.h) there");
   return timeout == Duration::forever() ? Instant::never() : Host::system().now() + timeout;
 }
 
@@ -33,7 +33,7 @@ Result<> wait_for(int fd, short events, Instant deadline) {
   for (;;) {
     int milliseconds = -1;
     if (!deadline.is_never()) {
-      // Rounded up, so that it does not end before the deadline.
+      // Rounded up, so that the wait does not end before the deadline.
       const std::int64_t left = (deadline - Host::system().now()).count_ns();
       milliseconds = left <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>((left + 999'999) / 1'000'000, INT_MAX));
     }
@@ -70,7 +70,7 @@ Result<> connect_until(int fd, const Address& address, Instant deadline) {
     if (connect(fd, address.system(), address.system_size()) == 0) return {};
     if (errno == EINPROGRESS || errno == EINTR) break;
     if (errno != EAGAIN) return Error::from_errno("connect", errno);
-    // A Unix socket whose listener's queue is full; nothing reports when there is room.
+    // A Unix socket whose listener's queue is full; the system does not report when there is room again.
     if (Host::system().now() >= deadline) return fail(Code::DeadlineExceeded, "the time limit has passed");
     Host::system().sleep(1_ms);
   }
@@ -119,7 +119,7 @@ void set_blocking(int fd, bool blocking) noexcept {
   if (flags >= 0 && wanted != flags) fcntl(fd, F_SETFL, wanted);
 }
 
-// Makes the descriptor non-blocking while it lives, for calls that have no flag for that.
+// Makes the descriptor non-blocking while this object lives, for calls that have no flag for that.
 class NonBlocking {
  public:
   explicit NonBlocking(int fd) noexcept : fd_(fd) { set_blocking(fd_, false); }
@@ -248,7 +248,7 @@ Result<> Stream::read_exact(std::span<char> into, Duration timeout) {
 }
 
 Result<Chunk> Stream::read_until(std::string_view delimiter, std::size_t max, Duration timeout) {
-  KEEL_EXPECT(!delimiter.empty(), "read_until() is given an empty delimiter");
+  KEEL_EXPECT(!delimiter.empty(), "read_until() was given an empty delimiter");
   const Instant deadline = deadline_after(timeout);
   std::size_t searched = 0;
   for (;;) {
@@ -272,7 +272,7 @@ Result<Chunk> Stream::read_until(std::string_view delimiter, std::size_t max, Du
 Result<> Stream::write(std::string_view bytes, Duration timeout) { return write(std::span(&bytes, 1), timeout); }
 
 Result<> Stream::write(std::span<const std::string_view> parts, Duration timeout) {
-  KEEL_EXPECT(parts.size() <= parts_max, "write() of a Stream is given more than 64 parts");
+  KEEL_EXPECT(parts.size() <= parts_max, "write() of a Stream was given more than 64 parts");
   const Instant deadline = deadline_after(timeout);
   iovec vectors[parts_max];
   msghdr message{};

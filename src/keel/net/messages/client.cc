@@ -29,7 +29,7 @@ Task<Client> Client::over(Stream stream, ClientOptions options) {
   if (options.layers != nullptr) {
     stream = co_await Stream::layered(*options.layers, options.host, std::move(stream));
   }
-  // Shared with the connection, which may outlive this.
+  // Shared with the connection, which may outlive the client.
   auto settings = std::make_shared<internal::Settings>();
   settings->options = internal::with_room_to_wait(options.peer);
   settings->handlers = options.handlers;
@@ -51,7 +51,7 @@ Task<> Client::close() {
   connection.drain();
   Result<> idle = co_await attempt(with_timeout(connection.options().close_timeout, until_idle(connection)));
   if (!idle && idle.error().code() == Code::Cancelled) co_await std::move(idle);
-  connection.close(Error(Code::Cancelled, "the peer has gone"));
+  connection.close(Error(Code::Cancelled, "the peer is gone"));
   co_await connection.over().wait();
   reset();
 }

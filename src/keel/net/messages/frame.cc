@@ -37,7 +37,7 @@ std::uint8_t number_of(Code code) noexcept {
   return i;
 }
 
-// The application's errors are sent with their code; for others only whether a retry may help.
+// The application's errors are sent with their code; for others, the code says only whether a retry may help.
 Code code_to_send(const Error& error) noexcept {
   if (error.is_bug()) return Code::Internal;
   if (!error.is_from_environment()) return error.code();
@@ -198,7 +198,7 @@ Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs) {
   const auto range = [](const Hello& hello) {
     return std::to_string(hello.version_min) + " to " + std::to_string(hello.version_max);
   };
-  return Error::text(Code::Unsupported, "no version of Keel messages is in common: this side speaks " + range(ours) +
+  return Error::text(Code::Unsupported, "there is no common version of Keel messages: this side speaks " + range(ours) +
                                             ", the peer " + range(theirs));
 }
 
@@ -206,7 +206,7 @@ void put_error(Buffer& out, const Error& error) {
   put(out, number_of(code_to_send(error)));
   if (error.is_from_environment() || error.is_bug()) return;
   std::string_view text = error.message().substr(0, message_bytes_max);
-  // The cut must not be inside a UTF-8 character.
+  // The text must not be truncated inside a UTF-8 character.
   if (text.size() == message_bytes_max && error.message().size() > message_bytes_max) {
     while (!text.empty() && (error.message()[text.size()] & 0xc0) == 0x80) text.remove_suffix(1);
   }

@@ -222,7 +222,7 @@ TEST(Hello, has_a_version_in_common_or_not) {
   EXPECT_EQ(*common(1, 4, 2, 3), 3);
   EXPECT_EQ(common(1, 1, 2, 3).error().code(), Code::Unsupported);
   EXPECT_EQ(common(1, 1, 2, 3).error().message(),
-            "no version of Keel messages is in common: this side speaks 1 to 1, the peer 2 to 3");
+            "there is no common version of Keel messages: this side speaks 1 to 1, the peer 2 to 3");
   EXPECT_FALSE(common(2, 3, 1, 1));
 }
 

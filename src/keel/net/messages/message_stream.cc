@@ -44,7 +44,7 @@ void StreamState::put(FrameKind kind, std::string_view payload) noexcept {
 
 const char* StreamState::data(std::string_view payload) {
   if (in_ended_) return "the peer sent a message in a stream after its end";
-  if (allowed_ <= 0) return "the peer sent a message in a stream without credit for it";
+  if (allowed_ <= 0) return "the peer sent a message in a stream for which it has no credit";
   allowed_ -= cost(payload.size());
   if (has_abandoned_) return nullptr;
   const auto size = static_cast<std::uint32_t>(payload.size());
@@ -65,7 +65,7 @@ const char* StreamState::credit(std::string_view payload) noexcept {
 }
 
 const char* StreamState::end(std::string_view payload) noexcept {
-  if (in_ended_) return "a stream has ended twice";
+  if (in_ended_) return "the peer ended a stream twice";
   const Pinned pinned(*this);
   in_ended_ = true;
   if (!payload.empty()) in_error_.emplace(parse_error(payload));
@@ -80,7 +80,7 @@ void StreamState::abandoned() noexcept {
   finish(nullptr);
   if (StreamSendCore* const sender = std::exchange(sender_, nullptr)) {
     sender->error_.emplace(
-        Error(Code::Cancelled, "the peer does not receive from the stream any more").from_environment());
+        Error(Code::Cancelled, "the peer no longer receives from the stream").from_environment());
     sender->wake();
   }
 }
@@ -117,7 +117,7 @@ void StreamState::abandon() noexcept {
 void StreamState::let_go() noexcept {
   has_handle_ = false;
   if (!is_handled_) {
-    // After the end of the peer's direction this is not an error.
+    // After the end of the peer's direction, dropping the stream is not an error.
     const Error dropped(Code::Cancelled, "the stream was dropped");
     finish(in_ended_ && !in_error_ ? nullptr : &dropped);
     abandon();
@@ -161,7 +161,7 @@ bool StreamState::try_send(StreamSendCore& send) noexcept {
   if (connection_ == nullptr || out_ended_) {
     if (is_abandoned_) {
       send.error_.emplace(
-          Error(Code::Cancelled, "the peer does not receive from the stream any more").from_environment());
+          Error(Code::Cancelled, "the peer no longer receives from the stream").from_environment());
     } else if (connection_ == nullptr && in_error_) {
       send.error_.emplace(in_error_->clone());
     } else {
@@ -170,7 +170,7 @@ bool StreamState::try_send(StreamSendCore& send) noexcept {
     return true;
   }
   if (send.payload_.size() > connection_->payload_max()) {
-    send.error_.emplace(Code::OutOfRange, "the message is larger than the peer takes (frame_bytes_max)");
+    send.error_.emplace(Code::OutOfRange, "the message is larger than the peer accepts (frame_bytes_max)");
     return true;
   }
   if (credit_ <= 0 || connection_->is_above_high()) return false;
@@ -186,7 +186,7 @@ void StreamState::retry_send() noexcept {
 
 bool StreamSendCore::start() {
   KEEL_EXPECT_AT(state_.sender_ == nullptr,
-                 "a message is sent in a MessageStream while another task waits to send: one sends at a time", place());
+                 "a message is sent in a MessageStream while another task waits to send: only one task may send at a time", place());
   if (state_.try_send(*this)) return true;
   if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {
     error_.emplace(std::move(waits).error());
@@ -208,7 +208,7 @@ void StreamSendCore::cancel(Leaf& leaf) noexcept {
 
 bool StreamReceiveCore::start() {
   KEEL_EXPECT_AT(state_.receiver_ == nullptr,
-                 "a MessageStream is received from while another task waits for a message: one receives at a time",
+                 "a task receives from a MessageStream while another task waits for a message: only one task may receive at a time",
                  place());
   if (state_.has_message() || state_.in_ended_) return true;
   if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {

@@ -92,7 +92,7 @@ TEST_P(MessageStreams, say_that_there_is_no_handler) {
   connect();
   const Result<int> read = run(read_sums(client()));
   EXPECT_EQ(read.error().code(), Code::NotFound);
-  EXPECT_EQ(read.error().message(), "no handler takes streams of type 2");
+  EXPECT_EQ(read.error().message(), "there is no handler for streams of type 2");
   EXPECT_EQ(run(read_rows(client(), {5, 5})).value(), 5) << "the place is free again";
 }
 

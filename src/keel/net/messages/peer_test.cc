@@ -42,7 +42,7 @@ TEST_P(Peers, say_that_there_is_no_handler) {
   connect();
   const Result<Sum> sum = ask<Sum>(client(), Rows{});
   EXPECT_EQ(sum.error().code(), Code::NotFound);
-  EXPECT_EQ(sum.error().message(), "no handler takes messages of type 4");
+  EXPECT_EQ(sum.error().message(), "there is no handler for messages of type 4");
 }
 
 TEST_P(Peers, say_what_is_wrong_with_a_message_and_with_a_reply) {
@@ -221,7 +221,7 @@ TEST_P(Peers, say_that_a_reply_is_too_large) {
   connect({}, {.frame_bytes_max = 1000});
   const Result<std::string> reply = ask<std::string>(client(), Raw{20, ""});
   EXPECT_EQ(reply.error().code(), Code::OutOfRange);
-  EXPECT_EQ(reply.error().message(), "the reply is larger than the peer takes (frame_bytes_max)");
+  EXPECT_EQ(reply.error().message(), "the reply is larger than the peer accepts (frame_bytes_max)");
 }
 
 TEST_P(Peers, check_frames_by_checksums_where_one_side_asks_for_them) {

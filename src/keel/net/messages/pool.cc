@@ -34,7 +34,7 @@ struct Background final : Start<void> {
 };
 
 struct Place {
-  std::string host;  // Empty: `address` is it.
+  std::string host;  // Empty: the endpoint is `address`.
   std::uint16_t port = 0;
   Address address = {};
 };
@@ -59,7 +59,7 @@ Result<Place> parse_place(const std::string& text) {
       return place;
     }
   }
-  return Error::text(Code::InvalidArgument, "'" + text + "' is no endpoint: write host:port or unix:/path");
+  return Error::text(Code::InvalidArgument, "'" + text + "' is not an endpoint: write host:port or unix:/path");
 }
 
 }  // namespace
@@ -72,9 +72,9 @@ struct Pool::Target {
   std::vector<Client> clients;
   Background* connecting = nullptr;
   bool is_connecting = false;
-  bool is_retired = false;  // Its name no longer has this address.
+  bool is_retired = false;  // The name no longer resolves to this address.
   int failures = 0;         // Failures in a row.
-  int chosen = 0;           // How many objects refer to it.
+  int chosen = 0;           // How many objects refer to this target.
   Instant ejected_until;
   std::optional<Error> last_error;
 };
@@ -134,7 +134,7 @@ struct Pool::State {
   static Task<> resolve(State& state, Endpoint& endpoint);
   static Task<> connect(State& state, Endpoint& endpoint, Target& target);
   void set_targets(Endpoint& endpoint, const std::vector<Address>& addresses);
-  // How long what has failed is not tried again; `failures` in a row came before.
+  // How long a failed target or look-up is not tried again after `failures` earlier failures in a row.
   Duration pause_after(int failures) const noexcept;
   void eject(Target& target, Error&& why) noexcept;
   void tend(Endpoint& endpoint);
@@ -150,11 +150,11 @@ struct Pool::State {
   PoolOptions options;
   Retry retry;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
-  Event changed;  // This event is set when a name was looked up, or a connection was made or failed.
+  Event changed;  // This event is set when the look-up of a name or an attempt to connect has ended.
   Stats stats;
 };
 
-// Both are stopped when the pool ends: the operation that they await ends them, and they do not continue.
+// Both tasks are stopped when the pool is destroyed: the operation that they await fails, and so they end.
 Task<> Pool::State::resolve(State& state, Endpoint& endpoint) {
   Background& self = *endpoint.resolving;
   Result<std::vector<Address>> found =
@@ -168,7 +168,7 @@ Task<> Pool::State::resolve(State& state, Endpoint& endpoint) {
   } else {
     const Duration pause = state.pause_after(endpoint.failures++);
     endpoint.look_up_at = Host::current().now() + std::min(pause, state.options.refresh);
-    endpoint.last_error.emplace(std::move(found).error());  // The known addresses are kept.
+    endpoint.last_error.emplace(std::move(found).error());  // The addresses known so far are kept.
   }
 }
 
@@ -234,7 +234,7 @@ void Pool::State::tend(Endpoint& endpoint) {
       has_broken = has_broken || (is_spent && client->is_closed() && !client->is_draining());
       return is_spent;
     });
-    // The connections of a server that stops all break at about the same time.
+    // When a server stops, all its connections break at about the same time.
     if (has_broken && now >= target->ejected_until) {
       eject(*target, Error(Code::Unavailable, "the connection has ended"));
     }
@@ -303,7 +303,7 @@ void Pool::Chosen::judge(const Pool& pool, const Error* error) noexcept {
   if (error != nullptr && pool.state_->options.breaker.fails(*error)) {
     call_->failed(now);
   } else if (error == nullptr || (error->code() != Code::Cancelled && error->code() != Code::ResourceExhausted)) {
-    // A cancelled call, or a limit of this side, does not count for or against the target.
+    // A cancelled call or a limit of this side counts neither for nor against the target.
     call_->succeeded(now);
   }
   call_.reset();
@@ -376,7 +376,7 @@ Task<> Pool::close() {
       target->clients.clear();
     }
   }
-  // The later ones have begun to send their queued frames by now.
+  // By now, the later connections have begun to send their queued frames.
   for (Client& client : closing) client->drain();
   for (Client& client : closing) co_await client.close();
 }
@@ -385,7 +385,8 @@ Result<> Pool::check() const {
   const Instant now = Host::current().now();
   bool has_failed = false;
   for (const auto& endpoint : state_->endpoints) {
-    if (endpoint->targets.empty() && !endpoint->last_error) return {};  // Its name was not looked up yet.
+    // The name of the endpoint was not looked up yet.
+    if (endpoint->targets.empty() && !endpoint->last_error) return {};
     has_failed = has_failed || endpoint->last_error.has_value();
     for (const auto& target : endpoint->targets) {
       if (target->is_retired) continue;

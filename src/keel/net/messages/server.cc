@@ -14,7 +14,7 @@ namespace keel::messages {
 
 struct Server::State final : internal::Owner {
   State(const Handlers& handlers, ServerOptions&& given) : options(std::move(given)), log("messages") {
-    // Shared with connections, which may outlive the server.
+    // Shared with the connections, which may outlive the server.
     auto made = std::make_shared<internal::Settings>();
     made->options = internal::with_room_to_wait(options.peer);
     made->handlers = &handlers;
@@ -59,7 +59,7 @@ struct Server::State final : internal::Owner {
   Holding* holding = nullptr;
 };
 
-// Waits until it is released. If it is cancelled, all connections are closed, and it waits for that.
+// Waits until the server is released. If the wait is cancelled, it closes all connections and waits for their end.
 class Server::State::Holding : public Leaf {
  public:
   using Value = void;

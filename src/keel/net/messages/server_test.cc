@@ -522,7 +522,7 @@ TEST_P(Servers, tell_clients_of_which_no_version_is_in_common) {
   put_hello(payload, {.version_min = 7, .version_max = 9, .requests_max = 1, .frame_bytes_max = 1000});
   Result<Reason> reason = run(provoke(client, frame({.kind = FrameKind::Hello, .payload = payload.view()}), 100));
   EXPECT_EQ(reason->code, Code::Unsupported);
-  EXPECT_EQ(reason->message, "no version of Keel messages is in common: this side speaks 1 to 1, the peer 7 to 9");
+  EXPECT_EQ(reason->message, "there is no common version of Keel messages: this side speaks 1 to 1, the peer 7 to 9");
 }
 
 // --- sessions over a connection -------------------------------------------------------------------------------------

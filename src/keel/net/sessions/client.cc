@@ -30,7 +30,7 @@ class Client::Side final : public Session {
   Side(const Handlers& handlers, ClientOptions&& options)
       : Session(handlers, options.session, internal::Role::Client), options_(std::move(options)) {
     name_ = std::move(options_.name);
-    // Each connection needs the host: its text is kept in the place of the name.
+    // The host is a view and each connection needs it, so options_.name now holds its text.
     options_.name = options_.connection.host;
     options_.connection.host = options_.name;
     options_.connection.peer.heartbeat = Duration();
@@ -64,7 +64,7 @@ class Client::Side final : public Session {
     down_.set();
   }
   void bye(const Error& reason) noexcept override {
-    // The server is stopping: its state of the session is gone, and the next connection leads to another server.
+    // The server is stopping: the session's state there is gone, and the next connection goes to another server.
     if (reason.code() == Code::Unavailable) return unlink(reason.clone());
     finish(reason);
   }
@@ -77,7 +77,7 @@ class Client::Side final : public Session {
 
   ClientOptions options_;
   std::optional<messages::Client> connection_;
-  bool has_begun_ = false;  // Whether a server has welcomed it.
+  bool has_begun_ = false;  // Whether a server has accepted the session.
   keel::Event down_;        // This event is set when the connection or the session has ended.
   keel::Event settled_;     // This event is set when the server has replied to the hello, or the connection has ended.
   std::size_t next_server_ = 0;
@@ -129,7 +129,7 @@ Result<> Client::Side::greet(std::string_view packet) {
   const bool is_forgotten = has_begun_ && !welcome.is_resumed;
   if (is_forgotten) unconfirmed = begin_again();
   if (welcome.is_resumed && welcome.token != token_) {
-    finish(Error(Code::Protocol, "the server has resumed another session"));
+    finish(Error(Code::Protocol, "the server resumed another session"));
     return {};
   }
   token_ = welcome.token;
@@ -149,7 +149,7 @@ Result<> Client::Side::greet(std::string_view packet) {
 
 Task<> Client::Side::connect(Address server) {
   messages::Client made = co_await messages::Client::connect(server, options_.connection);
-  if (has_ended()) co_await fail(Code::Cancelled, "the session has ended in the meantime");
+  if (has_ended()) co_await fail(Code::Cancelled, "the session ended in the meantime");
   connection_.emplace(std::move(made));
   peer_ = &**connection_;
   peer_->attach(this);
@@ -157,7 +157,7 @@ Task<> Client::Side::connect(Address server) {
   settled_.reset();
   say_hello();
   co_await settled_.wait();
-  if (!core_.is_linked() && !has_ended()) co_await fail(Code::Unavailable, "the server has not accepted the session");
+  if (!core_.is_linked() && !has_ended()) co_await fail(Code::Unavailable, "the server did not accept the session");
 }
 
 Task<> Client::Side::run() {
@@ -174,7 +174,7 @@ Task<> Client::Side::run() {
           .info("the server of a session cannot be reached", log::field("server", server.to_string()),
                 connected.error());
     }
-    co_await checkpoint();  // The code that has ended the connection may still be on the stack.
+    co_await checkpoint();  // The function that ended the connection may still be on the stack.
     release();
     if (!has_ended()) co_await sleep_for(pause());
   }

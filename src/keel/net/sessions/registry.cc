@@ -47,7 +47,7 @@ Registry::Registry(const RegistryOptions& options) : state_(Owned<State>::make(o
   total("sessions_expired_total", "Sessions ended because their clients did not come back", &RegistryStats::expired);
   total("sessions_rejected_total", "Clients rejected: not authenticated, or above the limit of sessions",
         &RegistryStats::rejected);
-  total("sessions_messages_lost_total", "Messages that clients had dropped because their rings were full",
+  total("sessions_messages_lost_total", "Messages that clients dropped because their rings were full",
         &RegistryStats::lost);
   total("sessions_refused_total", "Messages of broadcasts for which a session had no room", &RegistryStats::refused);
   total("sessions_heartbeats_missed_total", "Heartbeats that clients did not reply to",
@@ -120,8 +120,9 @@ Result<> Registry::send_encoded(std::uint64_t number, Encoded&& message, const S
   return {};
 }
 
-// A session gets it from the worker that has it now: from its job, or when the session moves before that runs
-// (Server::State::hand_over). If a session is on its way to another worker, the job runs after its arrival.
+// Each session gets the broadcast from the worker that has the session now: from the job of that worker or, if the
+// session moves before the job runs, from Server::State::hand_over. If a session is moving to another worker, the job
+// there runs after its arrival.
 void Registry::broadcast_encoded(Encoded&& message, const SendOptions& options) {
   const auto shared = std::make_shared<const Broadcast>(message.type, std::move(message.payload), options);
   const auto deliver = [state = &*state_, shared](Server& server) {

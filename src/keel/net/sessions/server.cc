@@ -56,12 +56,12 @@ struct Server::State final : messages::FrameSink {
     if (of_client == Duration()) return std::max(own, heartbeat_min);
     return std::max(own == Duration() ? of_client : std::min(of_client, own), heartbeat_min);
   }
-  // The client has a name: it gets its session, or the reason why not. If the session is on its way here, this happens
-  // later.
+  // The client is authenticated: gives it its session, or tells it the reason why it gets none. If the session is still
+  // moving to this worker, this happens later.
   void settle(Greeted& client);
   void begin_session(Greeted& client);
   Result<> resume(Greeted& client, ServerSession& session);
-  // The session belongs to another worker: asks for it.
+  // Requests the session from the worker that has it.
   enum class Elsewhere : std::uint8_t { No, Asked, Moves };
   Elsewhere ask_for(Greeted& client);
   void give(std::uint64_t number, const Move& move);
@@ -71,7 +71,7 @@ struct Server::State final : messages::FrameSink {
   Greeted* find_greeted(std::uint64_t id) noexcept;
   void forget(Card& card) noexcept;
 
-  // Keeps an ended session that may still be on the stack, or have a running handler.
+  // Keeps an ended session whose functions may still be on the stack, or which has a running handler.
   void bury(std::unique_ptr<ServerSession> session);
   void bury(std::unique_ptr<Greeted> client);
   void dig() noexcept;
@@ -96,8 +96,8 @@ struct Server::State final : messages::FrameSink {
   Quiet* stopping = nullptr;  // Waits for all ended sessions.
 };
 
-// Completes when nothing is left, even if its task is stopped, because handlers refer to objects that live longer than
-// this.
+// Completes only when no session is left, even if its task is cancelled, because handlers may refer to objects that
+// live only until then.
 class Server::State::Quiet : public Leaf {
  public:
   using Value = void;
@@ -114,7 +114,7 @@ class Server::State::Quiet : public Leaf {
   State& state_;
 };
 
-// The client that wants a session of another worker.
+// A client that requests a session of another worker.
 struct Server::State::Move {
   std::shared_ptr<Home> to;
   std::uint64_t greeted = 0;
@@ -153,7 +153,7 @@ class Server::State::ServerSession final : public Session {
                               .window = core_.window()};
     KEEL_TRY_VOID(link(peer, hello.point, hello.window, welcome.heartbeat));
     attempt_ = hello.attempt;
-    move_.reset();  // Its client is here: a request from another worker is older.
+    move_.reset();  // The client is connected to this worker, so a request from another worker is out of date.
     Buffer out;
     internal::write(out, welcome);
     Result<> sent = peer.try_send_session(out.view());
@@ -170,11 +170,11 @@ class Server::State::ServerSession final : public Session {
     flush();
     return {};
   }
-  // Tells the older connection that a newer one has taken the session over.
+  // Tells the older connection that a newer one took the session over.
   void take_over() noexcept {
     if (!is_connected()) return;
     server_.registry.taken_over.fetch_add(1, relaxed);
-    Error reason(Code::Conflict, "a newer connection has taken the session over");
+    Error reason(Code::Conflict, "a newer connection took the session over");
     say_bye(reason);
     unlink(std::move(reason));
   }
@@ -183,7 +183,7 @@ class Server::State::ServerSession final : public Session {
     Session::move_in(std::move(moving));
     if (has_ended()) return;
     noted();
-    unlinked(Error(Code::Unavailable, "the session has moved to another worker"));
+    unlinked(Error(Code::Unavailable, "the session moved to another worker"));
   }
   bool is_busy() const noexcept { return Session::is_busy(); }
   Error end_reason() const noexcept { return Session::end_reason(); }
@@ -415,11 +415,11 @@ void Server::State::begin_session(Greeted& client) {
   session.begin(token, client.name);
   sessions.emplace(token.number, std::move(made));
   internal::Hello hello = client.hello;
-  hello.point = {};  // The hello's point belongs to the lost session.
+  hello.point = {};  // The point in the hello belongs to the lost session.
   messages::Peer& peer = *client.peer();
   client.release();
   const std::uint64_t id = client.id;
-  // If that fails, the session waits for its client to reconnect.
+  // If the call fails, the session waits for its client to reconnect.
   static_cast<void>(session.welcome(peer, hello, false));
   if (const auto at = greeted.find(id); at != greeted.end()) {
     std::unique_ptr<Greeted> done = std::move(at->second);
@@ -516,12 +516,13 @@ void Server::State::hand_over(ServerSession& session, const Move& move) {
   std::shared_ptr<Card> card = session.shared_card();
   session.leave_sums();
   auto moving = std::make_shared<internal::MovingSession>(
-      session.move_out(Error(Code::Unavailable, "the session has moved to another worker")));
+      session.move_out(Error(Code::Unavailable, "the session moved to another worker")));
   std::unique_ptr<ServerSession> self = std::move(at->second);
   sessions.erase(at);
   bury(std::move(self));
   const std::lock_guard lock(registry.mutex);
-  // The jobs of these run here, without the session, or have run where it goes.
+  // The jobs of these broadcasts run on this worker after the session has left, or have already run on the worker to
+  // which it moves.
   for (const auto& broadcast : home->pending) registry.tell(*moving, *broadcast);
   card->home = move.to;
   const bool is_posted = Registry::State::post(move.to, [move, moving, card](Server& other) mutable {

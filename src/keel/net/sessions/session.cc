@@ -14,8 +14,8 @@ namespace {
 
 using CoreEvent = internal::Core::Event;
 
-// The message for the peer in place of one that says what is inside this program.
-constexpr std::string_view not_told = "the other side has failed";
+// The message for the peer in place of one that would disclose details of this program.
+constexpr std::string_view not_told = "the other side failed";
 
 internal::CoreOptions core_options(const SessionOptions& options, internal::Role role) noexcept {
   const auto positive = [](std::uint32_t n) { return std::max(n, std::uint32_t{1}); };
@@ -97,7 +97,7 @@ void Session::say_bye(const Error& reason) noexcept {
     Buffer out;
     internal::write(out, internal::Bye{.code = reason.code(), .text = is_told ? reason.message() : not_told});
     static_cast<void>(peer_->try_send_session(out.view()));
-  } catch (...) {  // The peer hears it from the connection.
+  } catch (...) {  // The connection tells the peer.
   }
 }
 
@@ -169,7 +169,8 @@ void Session::flush() noexcept {
     while (peer_ != nullptr && peer_->queued_bytes() <= peer_->options().low_bytes && core_.next(now, packet)) {
       Result<> sent = peer_->try_send_session(packet.view());
       if (!sent) {
-        // The packet is larger than the peer's largest frame, so sending it would fail on every connection.
+        // The packet is larger than the largest frame that the peer accepts, so sending it would fail on every
+        // connection.
         if (sent.error().code() == Code::OutOfRange) return end(std::move(sent).error());
         return unlink(std::move(sent).error());
       }
@@ -348,7 +349,7 @@ void Session::fired(Timer& timer) noexcept {
   switch (session.core_.tick(now)) {
     case internal::Core::Due::LinkLost:
       session.noted();
-      if (session.peer_->is_paused()) {  // Its replies may have arrived, and were not read.
+      if (session.peer_->is_paused()) {  // The peer's replies may have arrived without having been read.
         session.core_.ask_again(now);
         return session.flush();
       }

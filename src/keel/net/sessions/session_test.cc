@@ -140,7 +140,7 @@ TEST_P(Sessions, end_without_telling_the_peer_what_is_inside) {
   ASSERT_TRUE(until([&] { return running_->has_ended(); }));
 
   EXPECT_EQ(server_events_.back(), "ended: NOT NULL constraint failed: devices.key");
-  EXPECT_EQ(client_events_.back(), "ended: the other side has failed");
+  EXPECT_EQ(client_events_.back(), "ended: the other side failed");
   stop_client();
   EXPECT_EQ(ended_.error().code(), Code::Internal);
 }
@@ -256,7 +256,7 @@ TEST_P(Sessions, are_taken_over_by_a_newer_connection) {
   EXPECT_TRUE(greet(*second, welcome.token).is_resumed);
 
   ASSERT_TRUE(until([&] { return !first->reason.empty(); }));
-  EXPECT_TRUE(first->reason.ends_with("a newer connection has taken the session over")) << first->reason;
+  EXPECT_TRUE(first->reason.ends_with("a newer connection took the session over")) << first->reason;
   EXPECT_EQ(internal::read_bye(first->packets.back()).value().code, Code::Conflict);
   EXPECT_EQ(server_events_, (Texts{"connected", "resumed"}));
   EXPECT_EQ(registry_->stats().taken_over, 1u);
@@ -311,7 +311,7 @@ TEST_P(Sessions, close_the_connection_of_a_peer_that_floods) {
 
   ASSERT_TRUE(until([&] { return !raw->reason.empty(); }));
 
-  EXPECT_TRUE(raw->reason.ends_with("the peer sends more than the window of this side allows")) << raw->reason;
+  EXPECT_TRUE(raw->reason.ends_with("the peer sent more than the window of this side allows")) << raw->reason;
 }
 
 // Messages that its handler has not come to are dropped by their sender, which must not send more than it may.
@@ -354,7 +354,7 @@ TEST_P(Sessions, close_the_connection_of_a_peer_that_floods_with_losses) {
 
   ASSERT_TRUE(until([&] { return !raw->reason.empty(); }));
 
-  EXPECT_TRUE(raw->reason.ends_with("the peer sends more than the window of this side allows")) << raw->reason;
+  EXPECT_TRUE(raw->reason.ends_with("the peer sent more than the window of this side allows")) << raw->reason;
 }
 
 TEST_P(Sessions, end_with_a_message_that_is_not_what_its_type_says) {

@@ -85,7 +85,7 @@ Result<> BlockingStream::shake(Duration timeout) {
   }
   if (!result && result.error().code() == Code::DeadlineExceeded) {
     return Error::text(Code::DeadlineExceeded,
-                       "the TLS handshake has not ended within " + std::to_string(limit.count_ms()) + " ms");
+                       "the TLS handshake did not end within " + std::to_string(limit.count_ms()) + " ms");
   }
   return result;
 }
@@ -102,7 +102,7 @@ Result<> BlockingStream::receive_more(Instant deadline) {
 Result<> BlockingStream::flush(Instant deadline) {
   if (records_->output().empty()) return {};
   const Buffer out = std::exchange(records_->output(), Buffer());
-  if (is_cut_) return Error(Code::Unavailable, "an earlier write has failed").from_environment();
+  if (is_cut_) return Error(Code::Unavailable, "an earlier write failed").from_environment();
   Result<> sent = plain_.write(out.view(), until(deadline));
   is_cut_ = !sent;
   return sent;
@@ -122,7 +122,7 @@ Result<bool> BlockingStream::fill(Instant deadline) {
     wire_.consume(wire_.size() - wire.size());
     if (wire_.empty()) wire_.release();
     if (got) in_.append({plain, *got});
-    // Sending may fail now, but received bytes are returned nevertheless.
+    // Sending may fail here, but the received bytes are returned nevertheless.
     Result<> flushed = flush(deadline);
     if (!got) return got.error().clone();
     if (*got != 0) return true;
@@ -156,7 +156,7 @@ Result<std::size_t> BlockingStream::read(std::span<char> into, Duration timeout)
 }
 
 Result<blocking::Chunk> BlockingStream::read_until(std::string_view delimiter, std::size_t max, Duration timeout) {
-  KEEL_EXPECT(!delimiter.empty(), "read_until() is given an empty delimiter");
+  KEEL_EXPECT(!delimiter.empty(), "read_until() was given an empty delimiter");
   const Instant deadline = after(timeout);
   in_.consume(std::exchange(taken_, 0));
   std::size_t searched = 0;
@@ -174,7 +174,7 @@ Result<blocking::Chunk> BlockingStream::read_until(std::string_view delimiter, s
     KEEL_TRY(const bool has_more, fill(deadline));
     if (has_more) continue;
     if (in_.empty()) return blocking::Chunk();
-    return Error(Code::Unavailable, "the peer has finished before the delimiter").from_environment();
+    return Error(Code::Unavailable, "the peer finished before the delimiter").from_environment();
   }
 }
 

@@ -65,7 +65,7 @@ bool is_for(const Identity& identity, const char* name) noexcept {
                          nullptr) == 1;
 }
 
-// Gives a handshake the certificates for the name that the client asks for.
+// Gives a handshake the certificates for the name that the client requests.
 int choose_certificates(SSL* ssl, void* data) noexcept {
   const auto& context = *static_cast<const Context*>(data);
   const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
@@ -75,7 +75,7 @@ int choose_certificates(SSL* ssl, void* data) noexcept {
     if (name == nullptr || !is_for(identity, name)) continue;
     const Stack chain = stack_of(identity.chain);
     if (chain == nullptr) return 0;
-    // If two have the same kind of key, the first one is used.
+    // If two certificates have the same kind of key, the first one is used.
     has_one |= SSL_use_cert_and_key(ssl, identity.certificate.get(), identity.key.get(), chain.get(), 0) == 1;
   }
   if (!has_one) {
@@ -89,7 +89,7 @@ int choose_certificates(SSL* ssl, void* data) noexcept {
   return 1;
 }
 
-// Sends the OCSP response of the chosen certificate to a client that asks for one.
+// Sends the OCSP response of the chosen certificate to a client that requests one.
 int give_staple(SSL* ssl, void* data) noexcept {
   const X509* const chosen = SSL_get_certificate(ssl);
   for (const Identity& identity : static_cast<const Context*>(data)->identities) {
@@ -104,7 +104,7 @@ int give_staple(SSL* ssl, void* data) noexcept {
   return SSL_TLSEXT_ERR_NOACK;
 }
 
-// Chooses the first of our protocols that the client offers.
+// Chooses the first of this server's protocols that the client offers.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
                     unsigned offered_size, void* data) noexcept {
   const auto& ours = static_cast<const Context*>(data)->protocols;
@@ -130,13 +130,13 @@ Error refusal_of(X509_STORE_CTX* store, const Connection& connection) {
       text += " is for another host: " + names_of(certificate, 5);
       break;
     case X509_V_ERR_CERT_HAS_EXPIRED:
-      text += " has expired, on " + date_text(X509_get0_notAfter(certificate));
+      text += " expired on " + date_text(X509_get0_notAfter(certificate));
       break;
     case X509_V_ERR_CERT_NOT_YET_VALID:
       text += " is not valid before " + date_text(X509_get0_notBefore(certificate));
       break;
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-      text += " is self-signed, and not among those that are trusted";
+      text += " is self-signed and not trusted";
       break;
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
@@ -161,7 +161,7 @@ Error refusal_of(X509_STORE_CTX* store, const Connection& connection) {
 
 int verified(int is_good, X509_STORE_CTX* store) noexcept {
   if (is_good == 1) return 1;
-  // The peer's own certificate needs a list of its issuer. Certificates above it are checked where there is a list.
+  // The peer's own certificate requires a list from its issuer. Certificates above it are checked if there is a list.
   if (X509_STORE_CTX_get_error(store) == X509_V_ERR_UNABLE_TO_GET_CRL && X509_STORE_CTX_get_error_depth(store) > 0) {
     X509_STORE_CTX_set_error(store, X509_V_OK);
     return 1;
@@ -186,8 +186,8 @@ void set_session_time(SSL_SESSION* session, std::time_t time) noexcept { SSL_SES
 std::time_t session_time(const SSL_SESSION* session) noexcept { return SSL_SESSION_get_time_ex(session); }
 #endif
 
-// OpenSSL computes the age of a session from the system's clock, but tickets have the time of the Host. The time is
-// therefore moved by the difference before OpenSSL compares it.
+// OpenSSL computes the age of a session from the system's clock, but tickets have the time of the Host. The session's
+// time is therefore shifted by the difference before OpenSSL compares it.
 void date_by_host(SSL_SESSION* session) noexcept { set_session_time(session, seconds_now()); }
 void date_by_system(SSL_SESSION* session) noexcept {
   set_session_time(session, std::time(nullptr) - (seconds_now() - session_time(session)));
@@ -241,7 +241,7 @@ SSL_TICKET_RETURN ticket_is_read(SSL*, SSL_SESSION* session, const unsigned char
 
 Result<std::shared_ptr<Context>> make_context(bool is_server, Version version_min, Version version_max,
                                               const std::vector<std::string>& protocols, std::size_t sessions_max) {
-  static_cast<void>(uses_pools());  // This links the object that installs the pools.
+  static_cast<void>(uses_pools());  // This call makes the linker include the object file that installs the pools.
   ERR_clear_error();
   auto context = std::make_shared<Context>(sessions_max);
   context->is_server = is_server;
@@ -256,7 +256,7 @@ Result<std::shared_ptr<Context>> make_context(bool is_server, Version version_mi
                       SSL_CTX_set1_groups_list(ssl, groups) == 1;
   if (!is_set) return Error::text(Code::Unsupported, "OpenSSL lacks a feature that Keel needs: " + last_words());
   SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // An idle connection keeps no buffers, which would be 33 KB more. It costs a thirtieth of a small request
+  // An idle connection keeps no buffers, which would be 33 KB more. This costs a thirtieth of a small request
   // (ReleasedBuffers in internal/memory_test.cc).
   SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                             SSL_MODE_NO_AUTO_CHAIN);
@@ -312,7 +312,7 @@ SessionPointer Sessions::take(std::string_view host) {
     if (at->host != host) continue;
     SSL_SESSION* const session = at->session.get();
     if (SSL_SESSION_get_protocol_version(session) == TLS1_2_VERSION) {
-      // A copy, because other connections may use the session with another time.
+      // This is a copy, because other connections may use the session with another time.
       SessionPointer copy(SSL_SESSION_dup(session));
       if (copy != nullptr) date_by_system(copy.get());
       return copy;
@@ -339,7 +339,7 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
 
   for (const KeyPair& pair : options.certificates) {
     KEEL_TRY(internal::Identity identity, internal::load_identity(pair, internal::seconds_now()));
-    // This also checks each of several identities, of which a handshake chooses one later.
+    // This also checks each identity if there are several, from which a handshake chooses later.
     KEEL_TRY_VOID(internal::use(ssl, identity));
     X509* const certificate = identity.certificate.get();
     context->certificates.push_back({pair.certificate_file, internal::names_of(certificate, 5),
@@ -365,12 +365,14 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
   // A session names its context, which OpenSSL requires if clients have certificates.
   constexpr unsigned char name[] = {'k', 'e', 'e', 'l'};
   SSL_CTX_set_session_id_context(ssl, name, sizeof name);
-  SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);  // The clients keep their sessions, as tickets.
+  // The server stores no sessions: clients keep them as tickets.
+  SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_session_ticket_cb(ssl, &internal::ticket_is_made, &internal::ticket_is_read, nullptr);
   if (options.tickets) {
     context->ticket_keys.emplace(options.ticket_keys ? *options.ticket_keys : TicketKeys());
     internal::TicketSealer::attach(ssl, *context->ticket_keys);
-    SSL_CTX_set_num_tickets(ssl, 1);  // OpenSSL sends two: each is a sixteenth of what a handshake computes.
+    // By default OpenSSL sends two tickets, and each costs a sixteenth of a handshake.
+    SSL_CTX_set_num_tickets(ssl, 1);
   } else {
     SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(ssl, 0);

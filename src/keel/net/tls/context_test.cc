@@ -139,20 +139,20 @@ TEST_F(Contexts, say_what_is_wrong_with_a_certificate_or_a_key) {
 
   const KeyPair locked = testing::encrypted(pair_, "a secret");
   EXPECT_EQ(error_of(locked),
-            "the text of the key: it is encrypted; write it without a passphrase, for the service alone to read");
+            "the text of the key: it is encrypted; store it without a passphrase, readable by the service alone");
 
   const KeyPair other = authority_.issue({.names = {"other.test"}});
   EXPECT_EQ(error_of({.certificate_file = certificate, .key_pem = other.key_pem}),
-            "the text of the key: it does not fit " + quoted_certificate);
+            "the text of the key: it does not match " + quoted_certificate);
   EXPECT_EQ(
       error_of({.certificate_pem = authority_.pem() + pair_.certificate_pem, .key_pem = pair_.key_pem}),
-      "the text of the key: it does not fit the text of the certificate, but its certificate number 2: the file must "
+      "the text of the key: it does not match the text of the certificate, but its certificate number 2: the file must "
       "begin with the service's own certificate");
 }
 
 TEST_F(Contexts, say_that_a_certificate_is_not_valid_now) {
   EXPECT_TRUE(error_of(authority_.issue({.names = {"a.test"}, .valid_from = -48_h, .valid_until = -24_h}))
-                  .starts_with("the text of the certificate: it has expired, on 20"));
+                  .starts_with("the text of the certificate: it expired on 20"));
   EXPECT_TRUE(error_of(authority_.issue({.names = {"a.test"}, .valid_from = 24_h}))
                   .starts_with("the text of the certificate: it is not valid before 20"));
 }
@@ -195,7 +195,7 @@ TEST_F(Contexts, say_which_certificate_of_a_chain_is_not_valid_now) {
     EXPECT_TRUE(error.starts_with(with)) << error;
   };
   starts(error_of(old.issue({.names = {"a.test"}})),
-         "the text of the certificate: its certificate number 2, 'CN = Old', has expired, on 20");
+         "the text of the certificate: its certificate number 2, 'CN = Old', expired on 20");
   starts(error_of(early.issue({.names = {"a.test"}})),
          "the text of the certificate: its certificate number 2, 'CN = Early', is not valid before 20");
 }
@@ -223,7 +223,7 @@ TEST_F(Contexts, tell_what_clients_overlook_in_a_chain) {
     return server->certificates()[0].chain_problem;
   };
   const std::string both = below.pem() + middle.pem();
-  const std::string unused = " did not issue any other of them: clients do not use it";
+  const std::string unused = " did not issue any other certificate of the file: clients do not use it";
 
   EXPECT_EQ(flaw_of(""), "");
   EXPECT_EQ(flaw_of(both), "");
@@ -236,7 +236,7 @@ TEST_F(Contexts, tell_what_clients_overlook_in_a_chain) {
   EXPECT_EQ(flaw_of(below.pem() + authority_.pem()), "its certificate number 3, 'CN = Test Root'," + unused)
       << "the clients know Middle";
   EXPECT_EQ(flaw_of(below.pem() + authority_.pem() + middle.pem()),
-            "its certificate number 3, 'CN = Test Root', stands before the certificate that it issued");
+            "its certificate number 3, 'CN = Test Root', comes before the certificate that it issued");
   // Cross-certificates, in any order.
   const std::string cross = middle.pem_from(other_root);
   EXPECT_EQ(flaw_of(below.pem() + cross + middle.pem()), "");
@@ -245,10 +245,10 @@ TEST_F(Contexts, tell_what_clients_overlook_in_a_chain) {
   // After its time only beside one that is valid.
   const std::string expired = middle.pem_from(other_root, {.valid_from = -48_h, .valid_until = -24_h});
   EXPECT_EQ(flaw_of(both + expired),
-            "its certificate number 4, 'CN = Middle', is not valid now: clients use another one with its key");
+            "its certificate number 4, 'CN = Middle', is not valid now: clients use another certificate with the same key");
   EXPECT_EQ(flaw_of(below.pem() + expired + middle.pem()),
-            "its certificate number 3, 'CN = Middle', is not valid now: clients use another one with its key");
-  EXPECT_NE(flaw_of(below.pem() + expired).find("its certificate number 3, 'CN = Middle', has expired, on 20"),
+            "its certificate number 3, 'CN = Middle', is not valid now: clients use another certificate with the same key");
+  EXPECT_NE(flaw_of(below.pem() + expired).find("its certificate number 3, 'CN = Middle', expired on 20"),
             std::string::npos);
 }
 

@@ -14,22 +14,24 @@ namespace keel::tls {
 namespace {
 
 constexpr Duration close_timeout = 10_s;
-// The bytes of one send that are encrypted before others continue: as many as the engine sends of a plain send.
+// The number of bytes of one send that are encrypted before other connections continue: the same as the engine sends of
+// a plain send.
 constexpr std::size_t burst_bytes_max = 1 << 20;
-// What handshakes may compute in an event-loop iteration before the others wait. It is less than the first step of one
-// takes, some 0.3 ms, and more than an alert: a burst of handshakes delays other connections by one of them.
+// The time for which handshakes may compute in an event-loop iteration before the remaining ones wait. It is less than
+// the first step of a handshake takes (some 0.3 ms) and more than an alert takes, so a burst of handshakes delays other
+// connections by only one of them.
 constexpr Duration handshakes_max = 50_us;
 
 }  // namespace
 
-// The handshakes of a loop: one after another computes, and the one that is next is posted. Those that have begun and
-// those that begin wait in two lines and take turns, because a handshake has several steps: behind the hellos of a
-// burst its last step would come after its time limit.
+// The handshakes of a loop: they compute one after the other, and the layer whose turn is next is posted. Handshakes
+// that have begun and new ones wait in two queues that take turns, because a handshake has several steps: if its last
+// step waited until all hellos of a burst were computed, it would exceed its time limit.
 //
-// It lives as long as one of the loop's layers, so that a simulation finds nothing of an earlier one.
+// It lives as long as one of the loop's layers, so that a simulation starts without the state of an earlier one.
 class Layer::Handshakes {
  public:
-  // Adds a layer to those of the loop that runs on this thread. std::bad_alloc.
+  // Adds a layer to the handshakes of the loop that runs on this thread. std::bad_alloc.
   static Handshakes& enter() {
     io::Loop& loop = *io::Loop::current();
     Handshakes* found = of_thread;
@@ -38,7 +40,7 @@ class Layer::Handshakes {
     ++found->layers_;
     return *found;
   }
-  // It must be the caller's last action.
+  // Must be the caller's last action.
   void leave() noexcept {
     if (--layers_ != 0) return;
     Handshakes** at = &of_thread;
@@ -49,7 +51,7 @@ class Layer::Handshakes {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* self, std::size_t bytes) noexcept { pool_free(self, bytes); }
 
-  // False: it waits, and is posted when it is next.
+  // False: the layer waits, and is posted when its turn comes.
   bool may_compute(Layer& layer) noexcept {
     if (loop_.turns() > turn_) {
       turn_ = loop_.turns();
@@ -72,13 +74,14 @@ class Layer::Handshakes {
     const Duration took = loop_.precise_now() - began;
     spent_ = spent_ + took;
     if (took == Duration()) {
-      // In a simulation no time passes meanwhile. There, it lasts until the end of the next iteration.
+      // In a simulation no time passes meanwhile, so the computation counts as lasting until the end of the next
+      // iteration.
       spent_ = handshakes_max;
       ++turn_;
     }
     return result;
   }
-  // Whether it is next, and no longer waits. One that is closed does not wait any longer, either.
+  // Whether it is the layer's turn, so that it no longer waits. A closed layer does not wait any longer, either.
   bool stop_waiting(Layer& layer) noexcept {
     if (!layer.linked()) return false;
     const bool is_next = &next() == &layer;
@@ -99,10 +102,10 @@ class Layer::Handshakes {
   static constinit thread_local Handshakes* of_thread;
 
   io::Loop& loop_;
-  Handshakes* other_;  // Of another loop of the thread: a simulation has several.
+  Handshakes* other_;  // The queue of another loop of the thread: a simulation has several loops.
   std::size_t layers_ = 0;
-  List<Layer> lines_[2];  // Those that begin, and those that have begun.
-  int line_ = 0;          // The line whose turn it is.
+  List<Layer> lines_[2];  // The queue of new handshakes, and the queue of those that have begun.
+  int line_ = 0;          // The queue whose turn it is.
   std::uint64_t turn_ = 0;
   Duration spent_;  // In the iteration `turn_`.
 };
@@ -178,7 +181,7 @@ bool Layer::send(io::Send& send) noexcept {
 void Layer::cancel(io::Op& send) noexcept {
   if (&send != sending_) return;
   send_failure_ = -ECANCELED;
-  // Bytes on their way are cancelled only if they belong to this send, and not to the handshake.
+  // Bytes in flight are cancelled only if they belong to this send and not to the handshake.
   sealed_ == 0 || send_.is_idle() ? post() : engine().cancel(send_);
 }
 
@@ -252,12 +255,12 @@ void Layer::received() noexcept {
 }
 
 void Layer::late() noexcept {
-  // Unsent bytes that the peer does not receive would block the waiting send.
+  // A peer that does not receive the unsent bytes would block the waiting send.
   if (!send_.is_idle()) engine().cancel(send_);
   if (is_closed_) return;
   const auto limit = records_.handshake_timeout();
   fail_with(Error::text(Code::DeadlineExceeded,
-                        "the TLS handshake has not ended within " + std::to_string(limit.count_ms()) + " ms")
+                        "the TLS handshake did not end within " + std::to_string(limit.count_ms()) + " ms")
                 .from_environment());
   advance({});
 }
@@ -291,10 +294,11 @@ void Layer::advance(std::string_view fresh) noexcept {
     }
   }
   flush();
-  // Reading needs room for our replies to the peer's messages. A handshake that waits is posted when it is next.
+  // Reading needs room for this side's replies to the peer's messages. A handshake that waits is posted when its turn
+  // comes.
   const bool may_read = is_wanted() || !records_.is_established();
   if (!in_.empty() && may_read && !cancelling_ && send_.is_idle() && !linked()) post();
-  // Receiving is paused until then, and further bytes wait in the kernel.
+  // Receiving is paused until the handshake's turn comes, and further bytes wait in the kernel.
   if (!is_closed_ && receive_.pending) {
     if (!in_.empty() && !receive_.paused) engine().pause(receive_);
     if (in_.empty() && may_read && receive_.paused && failure_ == 0) engine().resume(receive_);
@@ -327,7 +331,7 @@ void Layer::end_receiving() noexcept {
   if (to == nullptr) return;
   if (to->is_receiving() && cancelling_) {
     cancelling_ = ending_ = false;
-    // The handshake continues, for a send that waits for it.
+    // Continues the handshake for a send that waits for it.
     if (!in_.empty() && !records_.is_established() && !linked()) post();
     return finish(-ECANCELED);
   }
@@ -428,7 +432,7 @@ void Layer::flush() noexcept {
   if (!send_.is_idle()) return;
   if (has_said_end_ && !is_closed_ && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
   if (sending_ == nullptr) return;
-  // Must come last, because the callbacks may send more.
+  // This must come last, because the callbacks may send more.
   if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
     finish_send(send_failure_ < 0 ? send_failure_ : failure_ < 0 ? failure_ : out_failure_);
   } else if (records_.is_established() && (is_taken_ || sending_->part_count == 0)) {

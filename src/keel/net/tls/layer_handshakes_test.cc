@@ -194,7 +194,7 @@ TEST_P(TlsHandshakes, do_not_wait_before_their_first_record_has_come_as_a_whole)
     return std::ranges::all_of(server_, [](Peer* peer) { return peer->outcome().has_value(); });
   }));
   EXPECT_EQ(most, 0u);
-  for (const Peer* const server : server_) EXPECT_EQ(server->error(), "the TLS handshake has not ended within 1000 ms");
+  for (const Peer* const server : server_) EXPECT_EQ(server->error(), "the TLS handshake did not end within 1000 ms");
 }
 
 // --- in a simulation

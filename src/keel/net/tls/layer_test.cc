@@ -537,7 +537,7 @@ TEST_P(TlsTransports, a_handshake_has_a_time_limit) {
   server_.say("never sent");
   ASSERT_TRUE(until([&] { return !server_.outcomes.empty(); }));
   EXPECT_EQ(server_.outcomes, std::vector<std::int32_t>{-EPROTO});
-  EXPECT_EQ(server_.error, "the TLS handshake has not ended within 500 ms");
+  EXPECT_EQ(server_.error, "the TLS handshake did not end within 500 ms");
   EXPECT_EQ(server_.transport.error("receive", -EPROTO).code(), Code::DeadlineExceeded);
   EXPECT_GE(now() - begun, 300_ms) << "the loop's time may be that of its last turn";
   engine().close(near);

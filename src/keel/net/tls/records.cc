@@ -21,11 +21,12 @@ using internal::BioPointer;
 using internal::SessionPointer;
 using internal::SslPointer;
 
-// The most output before OpenSSL is not asked for more: larger than a handshake flight and a reply to one record.
+// The amount of output at which OpenSSL is not asked for more; it is larger than a handshake flight and a reply to one
+// record.
 constexpr std::size_t output_bytes_most = Records::output_bytes_max + 160 * 1024;
 
-// The number of messages that a peer may send in a row without data: updates of keys, tickets, requests to renegotiate.
-// Some twenty bytes of one cost us several hashes, a session or an alert.
+// The number of handshake messages that a peer may send in a row without data: updates of keys, tickets, requests to
+// renegotiate. A message of some twenty bytes costs the receiver several hashes, a session or an alert.
 constexpr int messages_max = 32;
 
 Error from_peer(Code code, const std::string& text) { return Error::text(code, text).from_environment(); }
@@ -35,12 +36,12 @@ Error error_of_alert(int alert, bool is_established) {
   const std::string words = std::string("the alert '") + SSL_alert_desc_string_long(alert) + '\'';
   switch (alert) {
     case SSL_AD_PROTOCOL_VERSION:
-      return from_peer(Code::Protocol, "no version of TLS in common: the peer sent " + words);
+      return from_peer(Code::Protocol, "there is no common TLS version: the peer sent " + words);
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_INSUFFICIENT_SECURITY:
-      return from_peer(Code::Protocol, "no cipher, or another required parameter, in common: the peer sent " + words);
+      return from_peer(Code::Protocol, "there is no common value for the cipher or another required parameter: the peer sent " + words);
     case SSL_AD_NO_APPLICATION_PROTOCOL:
-      return from_peer(Code::Protocol, "no application protocol (ALPN) in common: the peer sent " + words);
+      return from_peer(Code::Protocol, "there is no common application protocol (ALPN): the peer sent " + words);
     case SSL_AD_BAD_CERTIFICATE:
     case SSL_AD_UNSUPPORTED_CERTIFICATE:
     case SSL_AD_CERTIFICATE_REVOKED:
@@ -49,7 +50,7 @@ Error error_of_alert(int alert, bool is_established) {
     case SSL_AD_UNKNOWN_CA:
     case SSL_AD_CERTIFICATE_REQUIRED:
     case SSL_AD_ACCESS_DENIED:
-      return from_peer(Code::Unauthenticated, "the peer does not accept our certificate, or requires one: " + words);
+      return from_peer(Code::Unauthenticated, "the peer does not accept this side's certificate, or requires one: " + words);
     default:
       return from_peer(
           Code::Protocol,
@@ -68,22 +69,22 @@ Error error_of(unsigned long code, bool is_established) {
         return from_peer(Code::Protocol, "the peer speaks HTTP without TLS");
       case SSL_R_WRONG_VERSION_NUMBER:
         return from_peer(Code::Protocol, is_established ? "the peer sent bytes that are not a TLS record"
-                                                        : "the peer does not speak TLS, or no version of it in common");
+                                                        : "the peer does not speak TLS, or there is no common TLS version");
       case SSL_R_UNSUPPORTED_PROTOCOL:
       case SSL_R_UNKNOWN_SSL_VERSION:
       case SSL_R_VERSION_TOO_LOW:
       case SSL_R_NO_PROTOCOLS_AVAILABLE:
-        return from_peer(Code::Protocol, "no version of TLS in common");
+        return from_peer(Code::Protocol, "there is no common TLS version");
       case SSL_R_NO_SHARED_CIPHER:
       case SSL_R_NO_CIPHERS_AVAILABLE:
       case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
       case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
-        return from_peer(Code::Protocol, "no cipher in common that works with the certificate's key");
+        return from_peer(Code::Protocol, "no common cipher works with the certificate's key");
       case SSL_R_NO_SUITABLE_KEY_SHARE:
       case SSL_R_NO_SUITABLE_GROUPS:
-        return from_peer(Code::Protocol, "no key-exchange group in common");
+        return from_peer(Code::Protocol, "there is no common key-exchange group");
       case SSL_R_NO_APPLICATION_PROTOCOL:
-        return from_peer(Code::Protocol, "no application protocol (ALPN) in common");
+        return from_peer(Code::Protocol, "there is no common application protocol (ALPN)");
       case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
         return from_peer(Code::Unauthenticated, "the client has no certificate");
       default:
@@ -91,11 +92,11 @@ Error error_of(unsigned long code, bool is_established) {
     }
   }
   const char* const words = ERR_reason_error_string(code);
-  return from_peer(Code::Protocol, std::string("the peer broke the protocol of TLS: ") +
+  return from_peer(Code::Protocol, std::string("the peer violated the TLS protocol: ") +
                                        (words != nullptr ? words : "OpenSSL does not say why"));
 }
 
-// The reason of a failure: that of the protocol if there is one, else that of the cipher.
+// The reason of a failure: the protocol's reason if there is one, otherwise the cipher's.
 unsigned long first_of_protocol() noexcept {
   const unsigned long first = ERR_peek_error();
   for (unsigned long code = ERR_get_error(); code != 0; code = ERR_get_error()) {
@@ -110,8 +111,8 @@ bool is_address(const std::string& host) {
   return address != nullptr;
 }
 
-// Wipes a key that was made for one handshake. OpenSSL would keep it for the life of the connection, although data is
-// encrypted with other keys; only the empty object stays.
+// Wipes a key that was made for one handshake. OpenSSL would keep the key for the life of the connection, although data
+// is encrypted with other keys; only the empty object remains.
 void forget(EVP_PKEY* key) noexcept { EVP_PKEY_set_type(key, EVP_PKEY_X25519); }
 
 void forget_handshake_keys(SSL* ssl) noexcept {
@@ -209,8 +210,7 @@ struct Records::State {
 
   // --- results of OpenSSL
 
-  // The error of a call of OpenSSL that returned `result`. No error: the call has to be repeated after bytes were
-  // received or sent.
+  // The error of a call of OpenSSL that returned `result`. No error: repeat the call after bytes were received or sent.
   Result<> judge(int result) {
     switch (SSL_get_error(ssl.get(), result)) {
       case SSL_ERROR_WANT_READ:
@@ -238,9 +238,9 @@ struct Records::State {
     return failure->clone();
   }
 
-  // Whether the first record of a client has come as a whole, in these two parts, or is none. OpenSSL takes some 10 KiB
-  // for a connection, and 60 more when it begins with a handshake: a client that has sent nothing, or a byte, shall not
-  // cost as much.
+  // Whether these two parts contain the whole first record of a client, or something that is not a record. OpenSSL
+  // takes some 10 KiB for a connection, and 60 KiB more when it begins a handshake; a client that has sent nothing, or
+  // only a byte, must not cost as much.
   static bool is_whole_record(std::string_view early, std::string_view late) noexcept {
     constexpr std::size_t header = 5;  // RFC 8446 §5.1.
     const auto byte = [=](std::size_t i) -> std::size_t {
@@ -262,7 +262,7 @@ struct Records::State {
     from.remove_prefix(from.size());
     return false;
   }
-  // False: it has to be called again when more has come.
+  // False: call it again when more bytes have arrived.
   Result<bool> take_first_record() {
     if (has_first_record) return true;
     if (!collect(*wire)) return false;
@@ -309,7 +309,7 @@ struct Records::State {
     return {};
   }
 
-  // Each message of a handshake that comes after the handshake.
+  // Called for each handshake message that arrives after the handshake.
   static void count_messages(int is_sent, int, int type, const void*, std::size_t, SSL*, void* self) noexcept {
     if (is_sent == 0 && type == SSL3_RT_HANDSHAKE) ++static_cast<State*>(self)->messages;
   }
@@ -329,8 +329,8 @@ struct Records::State {
     ERR_clear_error();
   }
 
-  // To send a ticket, OpenSSL allocates a buffer of 16 KiB and keeps it until the next write. An idle client does not
-  // write, so this writes zero bytes, which sends nothing and frees the buffer.
+  // To send a ticket, OpenSSL allocates a buffer of 16 KiB and keeps it until the next write. While the client is idle
+  // there is no further write, so this function writes zero bytes, which sends nothing and frees the buffer.
   void release_write_buffer() noexcept {
     std::size_t written = 0;
     SSL_write_ex(ssl.get(), "", 0, &written);
@@ -341,14 +341,14 @@ struct Records::State {
   std::shared_ptr<const internal::Context> context;
   internal::Connection connection;
   std::string_view* wire = nullptr;  // During read().
-  Buffer early;                      // Of a server: the beginning of the first record. OpenSSL reads it first.
+  Buffer early;                      // On a server, the beginning of the first record, which OpenSSL reads first.
   std::size_t early_taken = 0;       // Of `early`.
   Buffer out;
   std::optional<Error> failure;
   std::string identity;
   int messages = 0;               // Handshake messages of the peer since its last data.
   std::uint32_t sealed = 0;       // Records sent since this side's keys were last changed.
-  bool has_first_record = false;  // A client does not wait for one.
+  bool has_first_record = false;  // A client does not wait for a first record.
   bool is_established = false;
   bool has_peer_finished = false;
   bool has_finished = false;
@@ -368,7 +368,7 @@ Records::Records(const ClientContext& context, std::string_view host)
   SSL* const ssl = state_->ssl.get();
   bool is_set = false;
   if (name.find('\0') != std::string::npos) {
-    // Rejected, because OpenSSL would compare only a part of it.
+    // Such a host is rejected, because OpenSSL would compare only a part of it.
   } else if (state_->context->check != ServerCheck::Host) {
     is_set = is_address(name) || SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
   } else if (is_address(name)) {
@@ -427,7 +427,7 @@ bool Records::collect(std::string_view& wire) noexcept {
 Result<std::size_t> Records::write(std::string_view plain) {
   State& state = *state_;
   KEEL_EXPECT(state.is_established && !state.has_finished,
-              "TLS can be written to only between its handshake and finish()");
+              "TLS data can be written only between the handshake and finish()");
   if (state.failure) return state.failure->clone();
   std::size_t done = 0;
   while (done < plain.size() && state.out.size() < output_bytes_max) {

@@ -217,7 +217,7 @@ TEST_P(Versions, a_record_that_was_changed_is_an_error_that_stays) {
   ends.client.say("something");
   ends.client.records.output().data()[8] ^= 1;
   ends.join();
-  EXPECT_EQ(ends.server.error, "the peer broke the protocol of TLS: decryption failed or bad record mac");
+  EXPECT_EQ(ends.server.error, "the peer violated the TLS protocol: decryption failed or bad record mac");
   EXPECT_EQ(ends.server.code, Code::Protocol);
   EXPECT_EQ(ends.server.text, "");
   EXPECT_EQ(ends.client.error, "the peer ended the connection with the alert 'bad record mac'");
@@ -392,7 +392,7 @@ TEST_P(Versions, a_clients_certificate_of_another_issuer_is_rejected) {
                 server({.client_certificates = wanted, .clients = {.pem = authority().pem()}}));
     ends.join();
     EXPECT_EQ(ends.server.error, "the client's certificate has an unknown issuer, 'CN = Other Root'");
-    EXPECT_EQ(ends.client.error, "the peer does not accept our certificate, or requires one: the alert 'unknown CA'");
+    EXPECT_EQ(ends.client.error, "the peer does not accept this side's certificate, or requires one: the alert 'unknown CA'");
     EXPECT_EQ(ends.client.code, Code::Unauthenticated);
   }
 }
@@ -448,7 +448,7 @@ TEST(Records, say_why_a_server_is_not_believed) {
       {"many names", root.issue({.names = {"a.t", "b.t", "c.t", "d.t", "e.t", "f.t"}}), "g.t", trust,
        "is for another host: a.t, b.t, c.t, d.t, e.t, …"},
       {"self-signed", alone, "server.test", trust,
-       "the certificate of 'server.test' is self-signed, and not among those that are trusted"},
+       "the certificate of 'server.test' is self-signed and not trusted"},
       {"unknown issuer", unrelated.issue({.names = {"server.test"}}), "server.test", trust,
        unknown + "'CN = Unrelated'"},
       {"no chain", half, "server.test", trust, unknown + "'CN = Issuing'"},
@@ -492,7 +492,7 @@ TEST(Records, say_why_a_server_is_not_believed) {
     if (row.error.empty()) continue;
     EXPECT_EQ(ends.client.code, Code::Unauthenticated) << row.what;
     EXPECT_TRUE(
-        ends.server.error.starts_with("the peer does not accept our certificate, or requires one: the alert '") ||
+        ends.server.error.starts_with("the peer does not accept this side's certificate, or requires one: the alert '") ||
         ends.server.error.starts_with("the peer ended the handshake with the alert '"))
         << row.what << ": " << ends.server.error;
   }
@@ -515,7 +515,7 @@ TEST(Records, compare_certificates_with_the_calendar_of_the_host) {
   Host::set_current(before);
 
   EXPECT_EQ(errors[0], "");
-  EXPECT_TRUE(errors[1].starts_with("the certificate of 'server.test' has expired, on 20")) << errors[1];
+  EXPECT_TRUE(errors[1].starts_with("the certificate of 'server.test' expired on 20")) << errors[1];
   EXPECT_NE(errors[2].find(" is not valid before 20"), std::string::npos) << errors[2];
 }
 
@@ -524,17 +524,17 @@ TEST(Records, compare_certificates_with_the_calendar_of_the_host) {
 TEST(Records, say_that_no_version_is_in_common) {
   Joined ends(client_with({.version_max = Version::Tls12}), server_with({.version_min = Version::Tls13}));
   ends.join();
-  EXPECT_EQ(ends.server.error, "no version of TLS in common");
-  EXPECT_EQ(ends.client.error, "no version of TLS in common: the peer sent the alert 'protocol version'");
+  EXPECT_EQ(ends.server.error, "there is no common TLS version");
+  EXPECT_EQ(ends.client.error, "there is no common TLS version: the peer sent the alert 'protocol version'");
   EXPECT_EQ(ends.client.code, Code::Protocol);
 }
 
 TEST(Records, say_that_no_application_protocol_is_in_common) {
   Joined ends(client_with({.protocols = {"h2"}}), server_with({.protocols = {"http/1.1"}}));
   ends.join();
-  EXPECT_EQ(ends.server.error, "no application protocol (ALPN) in common");
+  EXPECT_EQ(ends.server.error, "there is no common application protocol (ALPN)");
   EXPECT_EQ(ends.client.error,
-            "no application protocol (ALPN) in common: the peer sent the alert 'no application protocol'");
+            "there is no common application protocol (ALPN): the peer sent the alert 'no application protocol'");
 }
 
 TEST(Records, say_what_an_alert_means) {
@@ -542,7 +542,7 @@ TEST(Records, say_what_an_alert_means) {
   client.feed({});
   client.feed({"\x15\x03\x03\x00\x02\x02\x28", 7});
   EXPECT_EQ(client.error,
-            "no cipher, or another required parameter, in common: the peer sent the alert 'handshake failure'");
+            "there is no common value for the cipher or another required parameter: the peer sent the alert 'handshake failure'");
   EXPECT_EQ(client.code, Code::Protocol);
 }
 
@@ -554,7 +554,7 @@ TEST(Records, say_that_a_peer_does_not_speak_tls) {
   End client(client_with({}), "server.test");
   client.feed({});
   client.feed("220 mail.test ESMTP\r\n");
-  EXPECT_EQ(client.error, "the peer does not speak TLS, or no version of it in common");
+  EXPECT_EQ(client.error, "the peer does not speak TLS, or there is no common TLS version");
 }
 
 TEST(Records, a_goodbye_in_the_handshake_cuts_it) {

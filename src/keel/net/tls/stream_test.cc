@@ -248,7 +248,7 @@ TEST_P(TlsStreams, a_server_that_says_nothing_is_given_up) {
   const auto answer = run(ask(hurried, "server.test", mute.address(), "q"));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), Code::DeadlineExceeded);
-  EXPECT_EQ(answer.error().message(), "TLS with 'server.test': the TLS handshake has not ended within 500 ms");
+  EXPECT_EQ(answer.error().message(), "TLS with 'server.test': the TLS handshake did not end within 500 ms");
   EXPECT_GE(now() - begun, 300_ms);
 }
 

@@ -53,7 +53,7 @@ struct TicketKeys::State {
   std::mutex mutex;
   std::deque<Key> keys;  // The newest first.
 
-  // The key that currently encrypts. Call it under the lock.
+  // The key that currently encrypts tickets. Call it under the lock.
   const Key& current() {
     const std::int64_t now = ticket_time();
     // The system clock may have been set back.
@@ -105,8 +105,8 @@ void TicketKeys::adopt(const TicketKeys& others) {
 namespace internal {
 namespace {
 
-// The cipher is looked up by its name only once: EVP_aes_256_cbc() is looked up by each EVP_CipherInit_ex() that gets
-// it.
+// The cipher is fetched by its name only once, because every EVP_CipherInit_ex() with EVP_aes_256_cbc() would look it
+// up again.
 const EVP_CIPHER* ticket_cipher() noexcept {
   static const Owner<EVP_CIPHER, EVP_CIPHER_free> fetched(EVP_CIPHER_fetch(nullptr, "AES-256-CBC", nullptr));
   return fetched != nullptr ? fetched.get() : EVP_aes_256_cbc();

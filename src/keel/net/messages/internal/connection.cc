@@ -15,12 +15,12 @@ namespace keel::messages::internal {
 namespace {
 
 constexpr std::size_t flight_parts_max = 16;
-// The initial capacity of a batch, which is a size class of the pool.
+// The initial capacity of a batch; it is a size class of the pool.
 constexpr std::size_t batch_bytes_min = 1032;
 // The maximum size of a batch. Longer payloads are not copied into it, and no frame is added after them.
 constexpr std::size_t batch_bytes_max = 16 * 1024;
 
-static_assert(sizeof(Connection) <= 704, "docs/messages.md says what an idle connection takes");
+static_assert(sizeof(Connection) <= 704, "docs/messages.md has the memory of an idle connection");
 
 io::Loop& loop_here() {
   io::Loop* const loop = io::Loop::current();
@@ -67,8 +67,8 @@ struct Connection::Flight final : io::Send {
     for (std::uint32_t i = 0; i < part_count; ++i) bytes += room[i].iov_len;
   }
   Connection& connection;
-  Buffer own;             // The bytes being sent, if everything that was queued is being sent.
-  std::size_t bytes = 0;  // Else the number of bytes being sent from the front of out_.
+  Buffer own;             // If everything that was queued is being sent, these are the bytes.
+  std::size_t bytes = 0;  // Otherwise, the number of bytes being sent from the front of out_.
   Instant last_progress;
   std::uint64_t progress = 0;
   iovec room[flight_parts_max];
@@ -129,7 +129,7 @@ void Connection::close(Error reason) {
 
 void Connection::protocol_error(const char* message) { close(Error(Code::Protocol, message)); }
 
-// The peer can no longer be reached.
+// The peer cannot be reached any more.
 void Connection::lost(Error reason) noexcept {
   if (phase_ >= Phase::Ending) return;
   set_reason(std::move(reason));
@@ -224,7 +224,7 @@ void Connection::received() noexcept {
   }
 }
 
-// Handles what has arrived, until everything is handled or a limit is reached.
+// Handles the bytes that have arrived, until all are handled or a limit is reached.
 void Connection::read_on() {
   is_reading_ = true;
   struct Reading {
@@ -251,7 +251,7 @@ void Connection::read_on() {
 void Connection::resume_reading() noexcept {
   if (!is_closed()) {
     if (is_to_pause()) return;
-    last_received_ = loop_.now();  // This side has not read, so the peer's silence does not count.
+    last_received_ = loop_.now();  // This side did not read, so the peer's silence does not count.
     has_pinged_ = false;
     try {
       read_on();
@@ -286,7 +286,7 @@ void Connection::dispatch(const Frame& frame) {
     case FrameKind::Abandon:
       return handle_in_stream(frame);
     case FrameKind::Ping:
-      // No pong is added when many frames are queued, because these prove to the peer that this side is alive.
+      // When many frames are queued, no pong is added, because these frames prove to the peer that this side is alive.
       if (!is_above_high()) queue({.kind = FrameKind::Pong});
       return;
     case FrameKind::Pong:
@@ -334,7 +334,8 @@ void Connection::greet(const Frame& frame) {
 
 void Connection::queue(const Frame& frame) {
   if (is_closed()) return;
-  // The peer may not know yet whether frames have checksums, so the write that begins with the hello has none.
+  // The peer may not know yet whether frames have checksums, so the frames of the write that begins with the hello have
+  // none.
   if (frame.payload.size() > batch_bytes_max / 2) {
     const FrameHead head(frame, has_checksums_);
     spill();
@@ -401,7 +402,7 @@ void Reply::send() {
     out_.resize(begin_);
     give_back();
     return is_too_large ? connection_.fail(
-                              id_, Error(Code::OutOfRange, "the reply is larger than the peer takes (frame_bytes_max)"))
+                              id_, Error(Code::OutOfRange, "the reply is larger than the peer accepts (frame_bytes_max)"))
                         : connection_.close(
                               Error(Code::ResourceExhausted, "the peer does not read its replies (queued_bytes_max)"));
   }
@@ -438,7 +439,7 @@ void Connection::work() noexcept {
   if (phase_ == Phase::Ending) end_transport();
   if (!is_over() || is_deferred_) return;
   over_.set();
-  if (has_handle_ || is_deferred_) return;  // A task that was woken may have let go of it.
+  if (has_handle_ || is_deferred_) return;  // A task that was woken may have released this object.
   if (Owner* const owner = std::exchange(owner_, nullptr)) owner->on_end(*this, *reason_);
   delete this;
 }
@@ -463,7 +464,7 @@ void Connection::landed(Flight& flight) noexcept {
   const std::size_t sent = flight.bytes != 0 ? flight.bytes : flight.own.size();
   if (result >= 0) out_.consume(flight.bytes);
   delete &flight;
-  // Assumes that replies have the same share of the sent and of the remaining bytes.
+  // Assumes that the share of replies is the same in the sent and in the remaining bytes.
   const std::size_t left = queued_bytes();
   response_bytes_ = left == 0 ? 0
                               : static_cast<std::size_t>(static_cast<double>(response_bytes_) *
@@ -564,16 +565,16 @@ void Connection::tick() noexcept {
     } else if (now >= flight_->last_progress + options().stall_timeout) {
       transport_.reset_on_close();
       return lost(
-          Error(Code::Unavailable, "the peer receives none of the sent bytes (stall_timeout)").from_environment());
+          Error(Code::Unavailable, "the peer received none of the sent bytes within stall_timeout").from_environment());
     }
   }
   if (phase_ == Phase::Greeting) {
     if (now >= since_ + options().hello_timeout) {
-      return close(Error(Code::DeadlineExceeded, "the peer has sent no hello within hello_timeout"));
+      return close(Error(Code::DeadlineExceeded, "the peer sent no hello within hello_timeout"));
     }
   } else if (options().heartbeat > Duration()) {
-    // The peer has a whole heartbeat to reply, because this side may have been suspended itself and not have read
-    // received bytes.
+    // The peer has a whole heartbeat to reply, because this side may itself have been suspended, with received bytes
+    // that it has not read yet.
     if (is_paused_) {
       last_received_ = now;
       has_pinged_ = false;

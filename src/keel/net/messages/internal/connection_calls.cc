@@ -23,7 +23,7 @@ T*& place(std::vector<T*>& table, std::uint32_t id) {
 
 Error too_large(std::size_t bytes, std::size_t bytes_max) {
   return Error::text(Code::OutOfRange, "a message of " + std::to_string(bytes) + " bytes is larger than the " +
-                                           std::to_string(bytes_max) + " that the peer takes (frame_bytes_max)");
+                                           std::to_string(bytes_max) + " that the peer accepts (frame_bytes_max)");
 }
 
 }  // namespace
@@ -63,8 +63,8 @@ bool Connection::start_call(CallCore& call) noexcept {
   return true;
 }
 
-// A Start begins the handler, and its context is the outermost one of all tasks of the handler (task/start.h). The
-// outermost context of a task therefore shows to which handler it belongs.
+// A Start begins the handler, and the context of the Start is the outermost one of all tasks of the handler
+// (task/start.h). The outermost context of a task therefore identifies the handler that it belongs to.
 Result<> PeerWait::begin(Connection& connection, const Context& context) noexcept {
   if (connection.running_messages_ == 0) return {};
   const Context* top = &context;
@@ -78,7 +78,7 @@ Result<> PeerWait::begin(Connection& connection, const Context& context) noexcep
   if (waiting->waits_ == 0) {
     if (connection.waiting_messages_ + 1 >= connection.options().messages_max) {
       return keel::fail(Code::ResourceExhausted,
-                        "too many handlers of one-way messages wait for their peer (messages_max): make it a request");
+                        "too many handlers of one-way messages wait for their peer (messages_max): make the message a request");
     }
     ++connection.waiting_messages_;
   }
@@ -224,7 +224,7 @@ void Connection::hold(const Frame& frame) {
   if ((held_ != nullptr ? held_->bytes() : 0) + frame.payload.size() > options().queued_bytes_max) {
     return fail(frame.id,
                 Error(Code::ResourceExhausted,
-                      "too much is queued in both directions: receive replies before you send further requests"));
+                      "too much is queued in both directions: receive replies before sending further requests"));
   }
   if (held_ == nullptr) held_ = std::make_unique<HeldRequests>();
   held_->push(frame, loop_.now());
@@ -261,7 +261,7 @@ void Connection::handle_message(const Frame& frame, Handling::Kind kind) {
       settings_->handlers != nullptr ? settings_->handlers->find(frame.type, Incoming::What::Message) : nullptr;
   if (handle == nullptr) [[unlikely]] {
     return reject(frame, kind, nullptr,
-                  Error::text(Code::NotFound, "no handler takes messages of type " + std::to_string(frame.type)));
+                  Error::text(Code::NotFound, "there is no handler for messages of type " + std::to_string(frame.type)));
   }
   Incoming incoming(*this, frame, kind);
   (*handle)(incoming);
@@ -363,7 +363,7 @@ Result<StreamState*> Connection::open_stream(const Outgoing& frame) {
   if (at >= theirs_.streams_max) {
     return keel::fail(Code::ResourceExhausted, "the peer's limit of open streams is reached (streams_max)");
   }
-  // A different number each time, because credit for an earlier stream at this place may still be on its way.
+  // A different number each time, because credit for an earlier stream with the same index may still be on its way.
   const std::uint32_t id = at | static_cast<std::uint32_t>(next_stream_++) << 16;
   StreamState*& place_of_it = place(opened_, at);
   auto* const stream = place_of_it = new StreamState(*this, id, true, theirs_.stream_bytes);
@@ -394,7 +394,7 @@ void Connection::handle_open(const Frame& frame) {
   const Handlers::Handle* const handle =
       settings_->handlers != nullptr ? settings_->handlers->find(frame.type, Incoming::What::Stream) : nullptr;
   if (handle == nullptr) {
-    const Error error = Error::text(Code::NotFound, "no handler takes streams of type " + std::to_string(frame.type));
+    const Error error = Error::text(Code::NotFound, "there is no handler for streams of type " + std::to_string(frame.type));
     return stream->handled(&error);
   }
   Incoming incoming(*this, frame, Handling::Kind::Stream, stream);
@@ -406,7 +406,7 @@ void Connection::handle_in_stream(const Frame& frame) {
   const std::uint32_t number = frame.id & 0xffff;
   StreamState* const stream = number < streams.size() ? streams[number] : nullptr;
   if (stream == nullptr || stream->id() != frame.id) {
-    // Frames about the other direction may cross with its end.
+    // Frames about the other direction may arrive after that direction has ended.
     if (frame.kind == FrameKind::Credit || frame.kind == FrameKind::Abandon) return;
     return protocol_error("the peer sent a frame for a stream that is not open");
   }

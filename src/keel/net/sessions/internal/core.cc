@@ -26,7 +26,7 @@ std::uint64_t Core::find_unsent(std::uint16_t type, std::uint64_t key) const noe
   return 0;
 }
 
-// False: it is the oldest message, and the newer one does not fit into its place.
+// False: the message to be replaced is the oldest one, and the newer one does not fit in its place.
 bool Core::replace_unsent(std::uint64_t number, Buffer& payload) noexcept {
   const auto is_too_large = [&] {
     return ring_.bytes() - ring_[number].payload.size() + payload.size() > options_.ring.bytes;
@@ -50,7 +50,7 @@ void Core::drop_oldest() noexcept {
 Result<> Core::push(std::uint16_t type, Buffer&& payload, WhenFull when_full, std::uint64_t key) {
   const std::size_t cost = payload.size() + message_cost;
   if (cost > options_.ring.bytes) {
-    return fail(Code::InvalidArgument, "the message is larger than what the session may keep (ring_bytes)");
+    return fail(Code::InvalidArgument, "the message is larger than the session may keep (ring_bytes)");
   }
   if (when_full == WhenFull::NewestOfKey) {
     if (const std::uint64_t older = find_unsent(type, key); older != 0 && replace_unsent(older, payload)) return {};
@@ -76,7 +76,7 @@ void Core::handled(Instant now, std::uint64_t number, std::size_t cost) noexcept
 }
 
 Result<> Core::link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat) {
-  if (peer.seen > sent_max_) return fail(Code::Protocol, "the peer has seen a message that was never sent");
+  if (peer.seen > sent_max_) return fail(Code::Protocol, "the peer claims to have received a message that was never sent");
   ring_.trim(peer.handled);
   is_linked_ = true;
   peer_window_ = peer_window;
@@ -117,7 +117,7 @@ Point Core::tell_point() noexcept {
 }
 
 Result<> Core::acknowledged(std::uint64_t number) noexcept {
-  if (number >= link_next_) return fail(Code::Protocol, "the peer acknowledges a message that was not sent");
+  if (number >= link_next_) return fail(Code::Protocol, "the peer acknowledged a message that was not sent");
   while (!ring_.empty() && ring_.first() <= number) {
     flight_bytes_ -= std::min<std::uint64_t>(flight_bytes_, ring_[ring_.first()].cost());
     ring_.pop_front();
@@ -133,7 +133,7 @@ void Core::set_acknowledged(std::uint64_t number) noexcept {
 }
 
 Result<Core::Event> Core::receive_data(const Packet& packet) {
-  if (packet.number <= seen_) return fail(Code::Protocol, "the peer sends a message twice");
+  if (packet.number <= seen_) return fail(Code::Protocol, "the peer sent a message twice");
   if (packet.number != seen_ + 1) return fail(Code::Protocol, "the peer skipped the number of a message");
   Event event{.kind = Event::Kind::Message, .number = packet.number, .type = packet.type, .payload = packet.payload};
   KEEL_TRY_VOID(take_from_window(event.cost()));
@@ -145,7 +145,7 @@ Result<Core::Event> Core::receive_data(const Packet& packet) {
 Result<> Core::take_from_window(std::size_t cost) {
   const Window& window = options_.window;
   if (seen_ != handled_ && (unhandled_ >= window.messages || unhandled_bytes_ + cost > window.bytes)) {
-    return fail(Code::ResourceExhausted, "the peer sends more than the window of this side allows");
+    return fail(Code::ResourceExhausted, "the peer sent more than the window of this side allows");
   }
   ++unhandled_;
   unhandled_bytes_ += cost;
@@ -167,7 +167,7 @@ Result<Core::Event> Core::receive(Instant now, std::string_view bytes) {
     case Kind::Data:
       return receive_data(packet);
     case Kind::Skip: {
-      if (packet.number <= seen_) return fail(Code::Protocol, "the peer drops a message that has already arrived");
+      if (packet.number <= seen_) return fail(Code::Protocol, "the peer dropped a message that has already arrived");
       Event event{.kind = Event::Kind::Lost, .number = packet.number, .lost = packet.number - seen_};
       KEEL_TRY_VOID(take_from_window(event.cost()));
       seen_ = packet.number;
@@ -240,8 +240,8 @@ bool Core::next(Instant now, Buffer& out) {
   return false;
 }
 
-// The client's heartbeat is due first, so that usually only one side sends heartbeats. After each one the peer has a
-// whole interval to reply, however late it was sent: this side may have been suspended itself.
+// The client's heartbeat is due first, so that usually only one side sends heartbeats. After each heartbeat the peer
+// has a whole interval to reply, however late the heartbeat was sent, because this side may itself have been suspended.
 Instant Core::next_beat() const noexcept {
   if (heartbeat_ == Duration()) return Instant::never();
   const bool is_second = options_.role == Role::Server && missed_ == 0;

@@ -242,7 +242,7 @@ TEST_F(Cores, end_the_connection_of_a_peer_that_floods) {
     const Result<Core::Event> event = server.core.receive(now, out.view());
     ASSERT_EQ(event.has_value(), i <= 8);
     if (!event) {
-      EXPECT_EQ(event.error().message(), "the peer sends more than the window of this side allows");
+      EXPECT_EQ(event.error().message(), "the peer sent more than the window of this side allows");
     }
   }
 }
@@ -257,13 +257,13 @@ TEST_F(Cores, say_what_a_peer_does_wrong) {
   };
   EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 2}), "the peer skipped the number of a message");
   EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 1}), "");
-  EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 1}), "the peer sends a message twice");
-  EXPECT_EQ(says({.kind = internal::Kind::Skip, .number = 1}), "the peer drops a message that has already arrived");
+  EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 1}), "the peer sent a message twice");
+  EXPECT_EQ(says({.kind = internal::Kind::Skip, .number = 1}), "the peer dropped a message that has already arrived");
   EXPECT_EQ(says({.kind = internal::Kind::Ack, .acknowledged = 1}),
-            "the peer acknowledges a message that was not sent");
+            "the peer acknowledged a message that was not sent");
   cut();
   EXPECT_EQ(server.core.link(now, {.seen = 1, .handled = 0}, {1, 1}, beat).error().message(),
-            "the peer has seen a message that was never sent");
+            "the peer claims to have received a message that was never sent");
 }
 
 TEST_F(Cores, ask_only_when_nothing_has_come_for_an_interval) {
@@ -398,7 +398,7 @@ TEST_F(Cores, end_the_connection_of_a_peer_that_floods_with_losses) {
     const Result<Core::Event> event = server.core.receive(now, out.view());
     ASSERT_EQ(event.has_value(), i <= 8);
     if (!event) {
-      EXPECT_EQ(event.error().message(), "the peer sends more than the window of this side allows");
+      EXPECT_EQ(event.error().message(), "the peer sent more than the window of this side allows");
     }
   }
 }

@@ -34,7 +34,7 @@ void put_text(Buffer& out, std::string_view text, std::size_t max) {
   out.append(text);
 }
 
-// Takes the fields from the front; a missing field makes everything zero, and is remembered.
+// Takes the fields from the front; when a field is missing, all further fields are zero, and the fault is remembered.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) noexcept : left_(bytes) {}
@@ -96,7 +96,7 @@ Result<Fields> fields_of(std::string_view bytes, Kind kind) {
   }
   return Fields(bytes.substr(1));
 }
-// Zero means something else than a short time.
+// Zero has a special meaning, so a short time must not become zero.
 std::uint32_t milliseconds(Duration heartbeat) noexcept {
   if (heartbeat <= Duration()) return 0;
   return static_cast<std::uint32_t>(std::clamp(heartbeat, 1_ms, heartbeat_max).count_ms());
@@ -166,7 +166,7 @@ Result<Hello> read_hello(std::string_view bytes) {
   KEEL_TRY_VOID(expect_whole(fields));
   if (hello.version_min == 0) return fail(Code::Protocol, "there is no version 0 of the session protocol");
   if (hello.point.handled > hello.point.seen)
-    return fail(Code::Protocol, "the peer acknowledges a message as handled before it has arrived");
+    return fail(Code::Protocol, "the peer acknowledges a message as handled that has not arrived there yet");
   if (hello.heartbeat > heartbeat_max) return fail(Code::Protocol, "the heartbeat's period is longer than a day");
   if (hello.window.messages == 0 || hello.window.bytes == 0) return fail(Code::Protocol, "the window is empty");
   if (hello.name.size() > name_bytes_max) return fail(Code::Protocol, "a name must have at most 256 bytes");
@@ -192,7 +192,7 @@ Result<Welcome> read_welcome(std::string_view bytes) {
   if (resumed > 1) return fail(Code::Protocol, "the flag for a resumed session is neither 0 nor 1");
   if (welcome.token.number == 0) return fail(Code::Protocol, "the number of the session is 0");
   if (welcome.point.handled > welcome.point.seen) {
-    return fail(Code::Protocol, "the peer acknowledges a message as handled before it has arrived");
+    return fail(Code::Protocol, "the peer acknowledges a message as handled that has not arrived there yet");
   }
   if (welcome.heartbeat > heartbeat_max) return fail(Code::Protocol, "the heartbeat's period is longer than a day");
   if (expiry_ms > static_cast<std::uint64_t>(expiry_max.count_ms())) {

@@ -111,7 +111,7 @@ TEST(SessionPacket, with_impossible_values_is_an_error) {
   Hello hello = some_hello();
   hello.point = {.seen = 1, .handled = 2};
   EXPECT_EQ(read_hello(bytes_of(hello)).error().message(),
-            "the peer acknowledges a message as handled before it has arrived");
+            "the peer acknowledges a message as handled that has not arrived there yet");
   hello = some_hello();
   hello.window.bytes = 0;
   EXPECT_EQ(read_hello(bytes_of(hello)).error().message(), "the window is empty");

@@ -25,7 +25,7 @@ constexpr std::size_t block_min = 24;
 constexpr std::size_t block_step = 16;
 constexpr std::size_t fine_max = 1032;
 constexpr std::size_t fine_count = (fine_max - block_min) / block_step + 1;
-constexpr std::size_t coarse_shift = 10;  // fine_max without malloc's 8 B is 2^10.
+constexpr std::size_t coarse_shift = 10;  // fine_max minus malloc's 8 B is 2^10.
 constexpr std::size_t per_octave_shift = 6;
 constexpr std::size_t octaves = 6;
 constexpr std::size_t class_count = fine_count + (octaves << per_octave_shift);
@@ -38,7 +38,7 @@ constexpr std::size_t size_of(std::size_t i) noexcept {
 }
 constexpr std::size_t block_max = size_of(class_count - 1);
 
-// The smallest class with blocks of at least `bytes`, which is at most block_max.
+// The smallest class whose blocks have at least `bytes` bytes; `bytes` is at most block_max.
 constexpr std::size_t class_of(std::size_t bytes) noexcept {
   if (bytes <= block_min) return 0;
   if (bytes <= fine_max) return (bytes - block_min + block_step - 1) / block_step;
@@ -56,11 +56,12 @@ constexpr bool classes_fit() noexcept {
 }
 static_assert(class_count == 448 && block_max == 64 * 1024 + 8 && classes_fit());
 
-// The free blocks that a thread keeps: of each class, altogether, and of each class without connections.
+// The maximum size of the free blocks that a thread keeps: of each class, altogether, and of each class while the
+// thread has no connections.
 constexpr std::size_t class_bytes_max = 2 * 1024 * 1024;
 constexpr std::size_t retained_bytes_max = 8 * 1024 * 1024;
 constexpr std::size_t quiet_class_bytes_max = 64 * 1024;
-// There is nothing to gain from less than this.
+// Trimming less than this is not worthwhile.
 constexpr std::size_t quiet_bytes_max = 1024 * 1024;
 
 struct FreeBlock {
@@ -71,7 +72,7 @@ struct SizeClass {
   std::uint32_t room;   // The number of further blocks that may be kept.
   std::uint32_t bytes;  // The size of a block; 0 until the thread keeps blocks.
 };
-// It has no destructor, because then every access would have to check for it.
+// It has no destructor, because with one every access would have to check whether it is registered.
 constinit thread_local SizeClass classes[class_count]{};
 constinit thread_local std::size_t room_bytes = 0;  // The further bytes that may be kept.
 constinit thread_local std::size_t next_victim = 0;
@@ -106,8 +107,8 @@ void free_one(SizeClass& of) noexcept {
   room_bytes += of.bytes;
 }
 
-// Frees blocks of other sizes, so that sizes that are no longer requested do not keep the room for ever. A few for each
-// block that comes back: the cost of a release has a bound.
+// Frees blocks of other sizes, so that sizes that are no longer requested do not occupy the room forever. It frees only
+// a few for each returned block, to bound the cost of a release.
 bool make_room(const SizeClass& wanted) noexcept {
   constexpr int looks_max = 16;
   for (int looks = 0; looks < looks_max && room_bytes < wanted.bytes; ++looks) {
@@ -131,7 +132,7 @@ void end_of_thread(void*) noexcept {
   keeps = Keeps::NoLonger;
 }
 
-// From now on this thread keeps blocks, until it ends; it does not if its end cannot be noticed.
+// From now on this thread keeps blocks until it ends; it keeps none if its end cannot be detected.
 bool begin_to_keep() noexcept {
   struct Key {
     pthread_key_t key{};
@@ -147,7 +148,7 @@ bool begin_to_keep() noexcept {
 void* allocate(std::size_t bytes, const char*, int) noexcept {
   if (KEEL_ADDRESS_SANITIZER || bytes > block_max) return std::malloc(bytes);
   const std::size_t wanted = class_of(bytes);
-  // malloc sometimes adds the 16 B that follow; then the block is kept in the next larger class.
+  // malloc sometimes adds the 16 B that follow; such a block is kept in the next larger class.
   for (std::size_t i = wanted; i < std::min(wanted + 2, class_count); ++i) {
     SizeClass& from = classes[i];
     if (from.head == nullptr) continue;

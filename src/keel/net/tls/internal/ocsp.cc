@@ -14,13 +14,13 @@ using BasicPointer = Owner<OCSP_BASICRESP, OCSP_BASICRESP_free>;
 using StorePointer = Owner<X509_STORE, X509_STORE_free>;
 using Issuers = Owner<STACK_OF(X509), [](STACK_OF(X509) * stack) noexcept { sk_X509_free(stack); }>;
 
-// Most responses have some 500 bytes, with the responder's certificate 2 KB; they are sent in each handshake that asks
-// for one.
+// Most responses have some 500 bytes, or 2 KB with the responder's certificate; they are sent in each handshake that
+// requests one.
 constexpr std::size_t staple_bytes_max = 16 * 1024;
-// The clocks of a responder and of a server differ.
+// Allows for a difference between the clocks of the responder and the server.
 constexpr std::int64_t clock_seconds = 300;
 
-// RFC 6960 §4.1.1: identified by the hash of the issuer's name and the serial number.
+// RFC 6960 §4.1.1: a certificate is identified by the hash of its issuer's name and its serial number.
 bool is_of(const OCSP_SINGLERESP* single, X509* certificate) {
   ASN1_OCTET_STRING* name = nullptr;
   ASN1_OBJECT* hash = nullptr;
@@ -38,7 +38,7 @@ bool is_of(const OCSP_SINGLERESP* single, X509* certificate) {
                               static_cast<std::size_t>(ASN1_STRING_length(name)));
 }
 
-// Signed by its issuer, or by a responder that the issuer has certified.
+// Whether the response is signed by the certificate's issuer, or by a responder that the issuer has certified.
 bool is_signed_by(OCSP_BASICRESP* basic, X509* issuer, std::int64_t now) {
   const StorePointer store(X509_STORE_new());
   const Issuers issuers(sk_X509_new_null());
@@ -75,7 +75,7 @@ Result<Staple> load_staple(const std::string& file, const std::string& der, X509
   const ResponsePointer response(d2i_OCSP_RESPONSE(nullptr, &at, static_cast<long>(staple.der.size())));
   if (response == nullptr || at != end) return wrong("it is not an OCSP response in DER");
   if (const int status = OCSP_response_status(response.get()); status != OCSP_RESPONSE_STATUS_SUCCESSFUL) {
-    return wrong(std::string("it is an error of the responder: ") + OCSP_response_status_str(status));
+    return wrong(std::string("it reports an error of the responder: ") + OCSP_response_status_str(status));
   }
   const BasicPointer basic(OCSP_response_get1_basic(response.get()));
   if (basic == nullptr) return wrong("it is of an unknown kind");
@@ -96,7 +96,7 @@ Result<Staple> load_staple(const std::string& file, const std::string& der, X509
   ASN1_GENERALIZEDTIME* until = nullptr;
   const int status = OCSP_single_get0_status(single, nullptr, nullptr, &from, &until);
   if (status != V_OCSP_CERTSTATUS_GOOD) return wrong(words_of(status));
-  if (until == nullptr) return wrong("it does not say until when it is valid (nextUpdate)");
+  if (until == nullptr) return wrong("it does not say how long it is valid (nextUpdate)");
   staple.until = seconds_of(until);
   if (staple.until <= now) return wrong("it was valid until " + date_text(until));
   if (from != nullptr && seconds_of(from) > now + clock_seconds) {

@@ -111,14 +111,14 @@ TEST_F(OcspResponses, are_left_out_where_they_are_wrong) {
   EXPECT_EQ(problem_of(pair_, issuer_.ocsp_response(pair_, {.status = OcspStatus::Unknown})),
             "the OCSP response: its responder does not know the certificate");
   EXPECT_EQ(problem_of(pair_, issuer_.ocsp_response(pair_, {.says_until = false})),
-            "the OCSP response: it does not say until when it is valid (nextUpdate)");
+            "the OCSP response: it does not say how long it is valid (nextUpdate)");
   EXPECT_TRUE(problem_of(pair_, issuer_.ocsp_response(pair_, {.valid_until = -60_s}))
                   .starts_with("the OCSP response: it was valid until 20"));
   EXPECT_TRUE(problem_of(pair_, issuer_.ocsp_response(pair_, {.valid_from = 3600_s}))
                   .starts_with("the OCSP response: it is not valid before 20"));
   // RFC 6960 §4.2.1: tryLater, without anything else.
   EXPECT_EQ(problem_of(pair_, std::string("\x30\x03\x0a\x01\x03")),
-            "the OCSP response: it is an error of the responder: trylater");
+            "the OCSP response: it reports an error of the responder: trylater");
   EXPECT_EQ(problem_of(pair_, std::string(20'000, 'x')), "the OCSP response: it has more than 16 KiB");
 }
 

@@ -13,7 +13,7 @@
 namespace keel::tls::internal {
 namespace {
 
-constexpr std::size_t file_bytes_max = 4 << 20;  // The system's own bundle has some 220 KB.
+constexpr std::size_t file_bytes_max = 4 << 20;  // The system's own bundle of roots has some 220 KB.
 
 // A text and its origin. The text is wiped at the end, because it may be a key.
 struct Text {
@@ -69,7 +69,7 @@ Result<BioPointer> reader(const Text& text) {
   return bio;
 }
 
-// Whether reading a list of objects has failed only because the text has ended.
+// Whether reading a list of objects failed only because the text ended.
 bool is_at_end() {
   const unsigned long code = ERR_peek_last_error();
   const bool at_end = ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
@@ -99,7 +99,7 @@ Result<KeyPointer> key_in(const Text& text) {
   KeyPointer key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, &is_encrypted));
   if (key != nullptr) return key;
   if (is_encrypted)
-    return wrong(text.name, "it is encrypted; write it without a passphrase, for the service alone to read");
+    return wrong(text.name, "it is encrypted; store it without a passphrase, readable by the service alone");
   constexpr std::string_view end_of_head = "PRIVATE KEY-----";
   const std::string_view all(text.bytes.data(), text.bytes.size());
   if (all.find(end_of_head) == std::string_view::npos)
@@ -112,7 +112,7 @@ bool is_before(const ASN1_TIME* time, std::int64_t now) {
   return X509_cmp_time(time, &at) < 0;
 }
 
-// Whether it has signed the other one, and may.
+// Whether `issuer` signed the other certificate and was allowed to.
 bool has_issued(X509* issuer, X509* certificate) {
   const bool has =
       X509_check_issued(issuer, certificate) == X509_V_OK && X509_verify(certificate, X509_get0_pubkey(issuer)) == 1;
@@ -123,7 +123,7 @@ bool has_issued(X509* issuer, X509* certificate) {
 // `which`: "it", or "its certificate number 2, 'CN = …',".
 Result<> check_time(const X509* certificate, const std::string& name, const std::string& which, std::int64_t now) {
   const ASN1_TIME* const ends = X509_get0_notAfter(certificate);
-  if (is_before(ends, now)) return wrong(name, which + " has expired, on " + date_text(ends));
+  if (is_before(ends, now)) return wrong(name, which + " expired on " + date_text(ends));
   const ASN1_TIME* const begins = X509_get0_notBefore(certificate);
   if (!is_before(begins, now + 1)) return wrong(name, which + " is not valid before " + date_text(begins));
   return {};
@@ -134,7 +134,7 @@ std::string which_of(const std::vector<CertificatePointer>& certificates, std::s
          name_text(X509_get_subject_name(certificates[i].get())) + "',";
 }
 
-// The certificates of a file that follow the own one, as clients use them.
+// The certificates that follow the first one in a file, and how clients use them.
 class Chain {
  public:
   explicit Chain(const std::vector<CertificatePointer>& certificates)
@@ -155,19 +155,19 @@ class Chain {
     }
   }
 
-  // Whether clients may use it now.
+  // Whether clients may use certificate `i` now.
   bool is_used(std::size_t i, std::int64_t now) const { return is_issuer_[i] && is_valid(i, now); }
 
-  // Clients reject a chain whose second certificate did not issue the first (RFC 5246 §7.4.2), and many reject one of
-  // which a certificate has expired. RFC 8446 §4.4.2 has them accept another order of the others, and more certificates
-  // than they need.
+  // Clients reject a chain whose second certificate did not issue the first (RFC 5246 §7.4.2), and many reject a
+  // chain in which a certificate has expired. RFC 8446 §4.4.2 requires that they accept any order of the other
+  // certificates, and extra certificates.
   Result<> check(const std::string& name, std::int64_t now) const {
     std::size_t second = 1;
     while (second < size() && is_repeated_[second]) ++second;
     if (second < size() && !has_issued(at(second), at(0))) {
       std::string why = which_of(certificates_, second) + " did not issue number 1, whose issuer is '" +
                         name_text(X509_get_issuer_name(at(0))) +
-                        "': each certificate is followed by that of its issuer";
+                        "': each certificate must be followed by the certificate of its issuer";
       for (std::size_t other = second + 1; other < size(); ++other) {
         if (!has_issued(at(other), at(0))) continue;
         why += "; number " + std::to_string(other + 1) + " did";
@@ -183,14 +183,14 @@ class Chain {
     return {};
   }
 
-  // The first thing that clients overlook; empty: nothing.
+  // The first fault that clients must tolerate; empty: none.
   std::string first_flaw(std::int64_t now) const {
     for (std::size_t i = 1; i < size(); ++i) {
       const std::string which = which_of(certificates_, i);
       if (is_repeated_[i]) return which + " is in the file twice";
-      if (!is_issuer_[i]) return which + " did not issue any other of them: clients do not use it";
-      if (!is_valid(i, now)) return which + " is not valid now: clients use another one with its key";
-      if (!has_issued_before(i)) return which + " stands before the certificate that it issued";
+      if (!is_issuer_[i]) return which + " did not issue any other certificate of the file: clients do not use it";
+      if (!is_valid(i, now)) return which + " is not valid now: clients use another certificate with the same key";
+      if (!has_issued_before(i)) return which + " comes before the certificate that it issued";
     }
     return {};
   }
@@ -205,7 +205,7 @@ class Chain {
     }
     return false;
   }
-  // Whether a valid certificate has the same name and the same key, from another issuer or for another time.
+  // Whether there is a valid certificate with the same name and key, from another issuer or for another period.
   bool has_substitute(std::size_t i, std::int64_t now) const {
     for (std::size_t j = 1; j < size(); ++j) {
       if (j != i && is_issuer_[j] && is_valid(j, now) &&
@@ -218,8 +218,8 @@ class Chain {
   }
 
   const std::vector<CertificatePointer>& certificates_;
-  std::vector<bool> is_issuer_;    // Of the own certificate, or of another issuer.
-  std::vector<bool> is_repeated_;  // The same one is before it.
+  std::vector<bool> is_issuer_;    // The issuer of the service's certificate or of another issuer.
+  std::vector<bool> is_repeated_;  // An equal certificate comes before it.
 };
 
 }  // namespace
@@ -238,7 +238,7 @@ Result<Identity> load_identity(const KeyPair& pair, std::int64_t now) {
   KEEL_TRY(KeyPointer key, key_in(key_text));
 
   if (X509_check_private_key(certificates[0].get(), key.get()) != 1) {
-    std::string why = "it does not fit " + certificate_text.name;
+    std::string why = "it does not match " + certificate_text.name;
     for (std::size_t i = 1; i < certificates.size(); ++i) {
       if (X509_check_private_key(certificates[i].get(), key.get()) != 1) continue;
       why += ", but its certificate number " + std::to_string(i + 1) +

@@ -75,7 +75,7 @@ void name(X509_NAME* subject, const std::string& common_name) {
                                    static_cast<int>(common_name.size()), -1, 0) == 1);
 }
 
-// Null issuer: it signs itself.
+// Null issuer: the certificate is self-signed.
 Certificate make(const CertificateOptions& options, std::int64_t serial, EVP_PKEY* key, X509* issuer,
                  EVP_PKEY* issuer_key, bool is_authority) {
   Certificate made(X509_new());
@@ -110,7 +110,7 @@ struct Authority::State {
   const std::string name;
   Key key = make_key(KeyKind::P256);
   Certificate certificate;
-  std::string above;  // Its own certificate, unless it is a root.
+  std::string above;  // The authority's own certificate, unless that is a root.
   std::int64_t serial = 1;
 };
 
