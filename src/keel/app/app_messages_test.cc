@@ -427,7 +427,7 @@ TEST_P(MessageApps, whose_pool_has_no_endpoints_do_not_start) {
   prepare = [&](App& app) { app.message_pool("halls"); };
 
   EXPECT_EXIT(run_messages({}, {}), testing::ExitedWithCode(2),
-              "network.pools.halls: endpoints is empty: expected where the pool connects");
+              "network.pools.halls: endpoints is empty: expected the addresses to connect to");
 }
 
 TEST_P(MessageApps, whose_address_is_taken_do_not_start) {

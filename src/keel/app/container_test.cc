@@ -309,8 +309,8 @@ TEST_F(Containers, name_the_circle_and_make_nothing) {
   container.singleton<Egg>().singleton<Hen>().singleton<Farm>().singleton<Village>();
 
   EXPECT_EQ(without_place(mistakes_of(container)),
-            "Farm needs Egg needs Hen needs Farm: none of them can be constructed first; move what they share into a "
-            "service of its own");
+            "Farm needs Egg needs Hen needs Farm: none of them can be constructed first; move the code "
+            "that they share into a separate service");
   EXPECT_TRUE(history.empty());
 }
 
@@ -319,8 +319,8 @@ TEST_F(Containers, find_a_circle_that_nobody_outside_needs) {
   container.singleton<Egg>().singleton<Hen>().singleton<Farm>();
 
   EXPECT_EQ(without_place(mistakes_of(container)),
-            "Egg needs Hen needs Farm needs Egg: none of them can be constructed first; move what they share into a "
-            "service of its own");
+            "Egg needs Hen needs Farm needs Egg: none of them can be constructed first; move the code "
+            "that they share into a separate service");
 }
 
 struct ReadsSystemClock {

@@ -752,8 +752,8 @@ TEST(Settings, refuse_a_socket_mode_that_is_none_or_has_no_socket_and_sites_that
   EXPECT_EQ(problem({"--network.http.upgrade_origins=['*', https://a.example, 'https://[::1]:8443']"}), "");
   for (const char* site : {"a.example", "https://", "https://a.example/", "https://u@a.example", "https://a:b"}) {
     EXPECT_EQ(problem({("--network.http.upgrade_origins=['" + std::string(site) + "']").c_str()}),
-              "--network.http.upgrade_origins: network.http.upgrade_origins.0: expected scheme://host or "
-              "scheme://host:port, or '*'")
+              "--network.http.upgrade_origins: network.http.upgrade_origins.0: expected scheme://host, "
+              "scheme://host:port or '*'")
         << site;
   }
 }

@@ -171,7 +171,7 @@ TEST_F(Contexts, say_which_certificate_of_a_chain_did_not_issue_the_one_before) 
       EXPECT_EQ(last_code, Code::InvalidArgument);
     }
   };
-  const std::string cure = "each certificate is followed by that of its issuer";
+  const std::string cure = "each certificate must be followed by the certificate of its issuer";
   const std::string first = ", did not issue number 1, whose issuer is 'CN = Below': " + cure;
 
   expect("", "");  // Clients may know the issuer.
