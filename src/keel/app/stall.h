@@ -9,8 +9,8 @@
 //
 // Metrics:  worker_stalls_total; worker_stall_seconds, observed at the end of a stall, with an error of at most half of
 //           `bound`.
-// Threads, lifetime, cost: those of io/stall_watch.h; the registry outlives the StallLog, and report_all() may be called
-// on any thread that is not a worker.
+// Threads, lifetime, cost: those of io/stall_watch.h; the registry outlives the StallLog, and report_all() may be
+// called on any thread that is not a worker.
 
 #pragma once
 

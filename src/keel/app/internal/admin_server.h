@@ -47,7 +47,8 @@ class AdminServer {
 
   // Starts to listen after a hand-over; until all parts of this process serve, the predecessor listens too.
   Result<> succeed();
-  // Server::begin_drain() of both listeners, whose sockets keep listening for the successor, and Server::stop() of both.
+  // Server::begin_drain() of both listeners, whose sockets continue to listen for the successor, and Server::stop() of
+  // both.
   void begin_drain();
   void stop();
 
