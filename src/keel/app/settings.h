@@ -177,7 +177,7 @@ struct CertificateSettings {
   bool operator==(const CertificateSettings&) const = default;
 };
 
-// The behaviour of the plain-text listener if there is a TLS listener as well.
+// The behavior of the plain-text listener if there is a TLS listener as well.
 enum class PlainHttp : std::uint8_t { Serve, Redirect, Off };
 
 // A second listener, with TLS, of the same service; its limits are those of HttpSettings.
