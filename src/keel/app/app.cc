@@ -162,14 +162,16 @@ Address App::messages_address() const { return systems_->messages.address(); }
 // and the process continues.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
-  throw std::logic_error(std::string("App::") + call + " was called while the application runs: call it before run(), " +
+  throw std::logic_error(std::string("App::") + call +
+                         " was called while the application runs: call it before run(), " +
                          "where the service is made");
 }
 
 void App::ensure(std::string_view name) {
   if (io::Loop::current() != nullptr && !systems_->lifecycle.runs(name)) {
     throw std::logic_error("\"" + std::string(name) +
-                           "\" was requested on a worker, which cannot wait until it starts: request it in the constructor of the service, and keep the reference");
+                           "\" was requested on a worker, which cannot wait until it starts: request it in the "
+                           "constructor of the service, and keep the reference");
   }
   internal::Supervision& supervision = *supervision_;
   // Signals belong to the main thread.

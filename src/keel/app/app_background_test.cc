@@ -136,9 +136,7 @@ TEST_F(Backgrounds, that_does_not_end_is_named_and_bounded_by_the_stop_timeout) 
                   }),
               ::testing::ExitedWithCode(1), "module \"background\" was still stopping after");
 
-  EXPECT_NE(log().find(R"("message":"background work has not stopped yet","work":"deaf")"),
-            std::string::npos)
-      << log();
+  EXPECT_NE(log().find(R"("message":"background work has not stopped yet","work":"deaf")"), std::string::npos) << log();
 }
 
 }  // namespace

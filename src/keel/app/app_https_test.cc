@@ -262,7 +262,8 @@ TEST_F(HttpsApps, warn_of_a_certificate_that_clients_overlook) {
   });
   EXPECT_EQ(code, 0) << log();
   EXPECT_EQ(response, "https ''");
-  EXPECT_NE(log().find("its certificate number 3, 'CN = Stranger', did not issue any other certificate of the file"), std::string::npos)
+  EXPECT_NE(log().find("its certificate number 3, 'CN = Stranger', did not issue any other certificate of the file"),
+            std::string::npos)
       << log();
 }
 
@@ -338,8 +339,7 @@ TEST_F(HttpsApps, are_degraded_when_what_certificates_rely_on_is_about_to_expire
 
   EXPECT_NE(issuer.find("the issuer 'CN = Middle' in " + path("shop.pem") + " expires on "), std::string::npos)
       << issuer;
-  EXPECT_NE(root.find("the root 'CN = Old' in " + path("clients.pem") + " expired on "), std::string::npos)
-      << root;
+  EXPECT_NE(root.find("the root 'CN = Old' in " + path("clients.pem") + " expired on "), std::string::npos) << root;
   EXPECT_NE(list.find("the revocation list of 'CN = Clients' in " + path("clients.crl") + " expires on "),
             std::string::npos)
       << list;

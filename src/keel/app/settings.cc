@@ -85,7 +85,8 @@ void PoolSettings::fields(config::Schema& v) {
         "maximum number of threads when the pool grows and shrinks by the thresholds of autoscale; 0: the pool always "
         "has size threads",
         {0, 1024});
-  field(v, "affinity", affinity, "CPUs to which the pool's threads are pinned, one thread to each in turn; empty: not pinned");
+  field(v, "affinity", affinity,
+        "CPUs to which the pool's threads are pinned, one thread to each in turn; empty: not pinned");
   field(v, "queue_max", queue_max, "maximum number of tasks that wait for this pool; 0: the value of queue_capacity",
         {0, 10'000'000});
   field(v, "when_full", when_full,
@@ -141,7 +142,8 @@ void LoggingSettings::fields(config::Schema& v) {
   field(v, "async", async,
         "format and write log lines on a separate thread; false: on the thread that logs, which waits until they are "
         "written");
-  field(v, "level", level, "lines below this level are not recorded; inherit: the value of common.log_level", threshold_names)
+  field(v, "level", level, "lines below this level are not recorded; inherit: the value of common.log_level",
+        threshold_names)
       .reloadable();
   field(v, "ring_buffer_size_mb", Bytes(ring.bytes),
         "memory of each thread for log lines that are waiting to be written", {ByteSize::mib(1), ByteSize::mib(1024)});
@@ -165,20 +167,20 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "type", type, "the kind of database: sqlite, a file of this process, or postgres, a server",
         database_type_names);
   field(v, "url", url,
-        "postgres: URL of the server with user and database, postgres://user:password@host:5432/database; PG... environment variables supply the missing parts");
+        "postgres: URL of the server with user and database, postgres://user:password@host:5432/database; PG... "
+        "environment variables supply the missing parts");
   field(v, "connections", connections, "postgres: connections of each worker", {1, 256});
-  field(v, "wait_max_sec", wait_max, "postgres: how long a statement waits for a free connection before the request gets 503",
-        {1_ms, 1_h});
+  field(v, "wait_max_sec", wait_max,
+        "postgres: how long a statement waits for a free connection before the request gets 503", {1_ms, 1_h});
   field(v, "statement_timeout_sec", statement_timeout,
-        "postgres: time after which the server cancels a statement; 0: the server's own limit",
-        {Duration(), 24_h});
+        "postgres: time after which the server cancels a statement; 0: the server's own limit", {Duration(), 24_h});
   field(v, "max_age_sec", max_age, "postgres: age at which a connection is replaced, as soon as it is idle; 0: never",
         {Duration(), 24_h});
   field(v, "pooler", pooler,
         "postgres: connections go through a pooler that changes sessions between transactions, such as pgbouncer");
   field(v, "path", path, "sqlite: the database's file; its folder is created if it does not exist");
-  field(v, "pool_size", pool_size, "sqlite: connections of the database pool, for reads that take too long for an event loop",
-        {1, 1024});
+  field(v, "pool_size", pool_size,
+        "sqlite: connections of the database pool, for reads that take too long for an event loop", {1, 1024});
   field(v, "loop_reads", loop_reads,
         "sqlite: run short reads on the event loop of their caller; false: run all reads on the database pool");
   field(v, "timeout_sec", timeout, "sqlite: how long a write may wait for a lock that another process holds",
@@ -190,7 +192,8 @@ void DatabaseSettings::fields(config::Schema& v) {
         "freed after each read",
         {ByteSize::kib(1), ByteSize::mib(64)});
   field(v, "synchronous", synchronous,
-        "sqlite: when a commit is written to disk; full: before it is acknowledged; normal and off may lose acknowledged writes when the machine fails",
+        "sqlite: when a commit is written to disk; full: before it is acknowledged; normal and off may lose "
+        "acknowledged writes when the machine fails",
         synchronous_names);
   field(v, "checkpoint_pages", checkpoint_pages,
         "sqlite: a commit that leaves at least this many pages in the write-ahead log moves them to the file",
@@ -198,11 +201,12 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "group_max", group_max,
         "sqlite: maximum number of writes in one commit; 1: a commit and an fsync for each write", {1, 65'536});
   field(v, "queue_max", queue_max,
-        "maximum number of waiting writes (postgres: waiting statements of each worker); further ones get 503", {1, 10'000'000});
-  field(
-      v, "hold_max_sec", hold_max,
-      "how long a transaction of begin() may block all other writes (postgres: its connection) before it is rolled back",
-      {1_ms, 1_h});
+        "maximum number of waiting writes (postgres: waiting statements of each worker); further ones get 503",
+        {1, 10'000'000});
+  field(v, "hold_max_sec", hold_max,
+        "how long a transaction of begin() may block all other writes (postgres: its connection) before it is rolled "
+        "back",
+        {1_ms, 1_h});
   field(v, "migrations", migrations, "folder of NNNN_name.sql, applied at start; empty text: none");
 }
 
@@ -211,24 +215,30 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
   field(v, "port", port, "port to listen on; 0: any free one");
   field(v, "socket_mode", socket_mode,
-        "permissions of a Unix socket, in octal as for chmod (0660: owner and group may connect), independent of the umask; empty text: determined by the umask");
+        "permissions of a Unix socket, in octal as for chmod (0660: owner and group may connect), independent of the "
+        "umask; empty text: determined by the umask");
   field(v, "max_connections", limits.connections_max,
         "maximum number of open connections of the process; at the limit accepting pauses", {1, 10'000'000})
       .reloadable();
   field(v, "max_connections_per_client", limits.client_connections_max,
-        "maximum number of open connections of one client address (IPv6: of one /64), except trusted proxies and Unix sockets; further ones are reset; 0: half of max_connections for public addresses, no limit for others",
+        "maximum number of open connections of one client address (IPv6: of one /64), except trusted proxies and Unix "
+        "sockets; further ones are reset; 0: half of max_connections for public addresses, no limit for others",
         {0, 10'000'000})
       .reloadable();
   field(v, "keep_alive", keep_alive, "keep connections open between requests").reloadable();
   field(v, "max_requests_per_connection", limits.requests_per_connection_max,
         "maximum number of requests on one connection, which is then closed", {1, 1'000'000'000})
       .reloadable();
-  field(v, "request_timeout_sec", limits.request_timeout, "time limit of a handler; a request that exceeds it gets 504", time_limit).reloadable();
+  field(v, "request_timeout_sec", limits.request_timeout, "time limit of a handler; a request that exceeds it gets 504",
+        time_limit)
+      .reloadable();
   field(v, "header_timeout_sec", limits.header_timeout,
-        "time limit from the first byte of a request's head to its last; a request that exceeds it gets 408", time_limit)
+        "time limit from the first byte of a request's head to its last; a request that exceeds it gets 408",
+        time_limit)
       .reloadable();
   field(v, "body_timeout_sec", limits.body_timeout,
-        "time limit for a complete body to arrive, or for the next piece of a body that the handler reads as a stream; a request that exceeds it gets 408",
+        "time limit for a complete body to arrive, or for the next piece of a body that the handler reads as a stream; "
+        "a request that exceeds it gets 408",
         time_limit)
       .reloadable();
   field(v, "body_rate_min", limits.body_rate_min,
@@ -249,7 +259,8 @@ void HttpSettings::fields(config::Schema& v) {
         "time limit for a client to receive a response; then the connection is reset", time_limit)
       .reloadable();
   field(v, "user_timeout_sec", limits.user_timeout,
-        "TCP_USER_TIMEOUT: time limit for the client to acknowledge sent data, even after the connection was closed; must be above send_timeout_sec; 0: the system's default",
+        "TCP_USER_TIMEOUT: time limit for the client to acknowledge sent data, even after the connection was closed; "
+        "must be above send_timeout_sec; 0: the system's default",
         {Duration(), 24_h})
       .reloadable();
   field(v, "send_rate_min", limits.send_rate_min,
@@ -269,7 +280,8 @@ void HttpSettings::fields(config::Schema& v) {
         "after the last response, total time limit for everything that a client still sends", time_limit)
       .reloadable();
   field(v, "drain_delay_sec", drain_delay,
-        "time between the failure of readiness and the close of the listeners, so that a load balancer notices; in addition to drain_timeout_sec",
+        "time between the failure of readiness and the close of the listeners, so that a load balancer notices; in "
+        "addition to drain_timeout_sec",
         {Duration(), 1_h})
       .reloadable();
   field(v, "drain_timeout_sec", drain_timeout, "time limit for requests in progress to finish after SIGTERM",
@@ -304,14 +316,14 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "max_header", Bytes(limits.head.head_bytes_max), "largest head of a request; a larger one gets 431",
         {ByteSize{256}, ByteSize::mib(1)})
       .reloadable();
-  field(v, "max_header_line", Bytes(limits.head.field_line_bytes_max), "largest header line; a request with a larger one gets 431",
-        {ByteSize{128}, ByteSize::mib(1)})
+  field(v, "max_header_line", Bytes(limits.head.field_line_bytes_max),
+        "largest header line; a request with a larger one gets 431", {ByteSize{128}, ByteSize::mib(1)})
       .reloadable();
   field(v, "max_request_line", Bytes(limits.head.request_line_bytes_max),
         "largest request line: method, target and version; a larger one gets 414", {ByteSize{128}, ByteSize::mib(1)})
       .reloadable();
-  field(v, "max_header_count", limits.head.fields_max, "maximum number of header lines of a request; a request with more gets 431",
-        {1, 100})
+  field(v, "max_header_count", limits.head.fields_max,
+        "maximum number of header lines of a request; a request with more gets 431", {1, 100})
       .reloadable();
   field(v, "access_log", server.access_log, "log one line for each request, at level info").reloadable();
   field(v, "log_clients", server.log_clients,
@@ -320,12 +332,15 @@ void HttpSettings::fields(config::Schema& v) {
         "add a Server-Timing field to each response, with the time spent in each stage");
   field(v, "request_ids", server.request_ids, "add X-Request-Id to each response, and request_id to the access log");
   field(v, "trusted_proxies", trusted_proxies,
-        "networks of trusted proxies (10.0.0.0/8, fd00::/8, one address, unix): the fields in which they name the client's address are trusted, and so are the fields of the next keys");
+        "networks of trusted proxies (10.0.0.0/8, fd00::/8, one address, unix): the fields in which they name the "
+        "client's address are trusted, and so are the fields of the next keys");
   field(v, "proxy_protocol", server.proxy_protocol,
         "each connection from a trusted proxy begins with a PROXY protocol header, version 1 or 2, which contains the "
         "client's address; also with https");
   field(v, "forwarded_by", server.forwarded_by,
-        "the field in which the trusted proxies name the client: X-Forwarded-For, Forwarded or X-Real-IP; the other two are ignored, because a client may have sent them. Scheme and host come from X-Forwarded-Proto and -Host, or from Forwarded",
+        "the field in which the trusted proxies name the client: X-Forwarded-For, Forwarded or X-Real-IP; the other "
+        "two are ignored, because a client may have sent them. Scheme and host come from X-Forwarded-Proto and -Host, "
+        "or from Forwarded",
         forwarded_by_names);
   field(v, "proto_from", server.believed.proto, "the peers that may say whether the client used http or https",
         trusted_names);
@@ -368,7 +383,8 @@ Result<Address> NetworkSettings::https_address() const {
 
 void HandoverSettings::fields(config::Schema& v) {
   field(v, "path", path,
-        "Unix socket through which a new process with the same path receives the listening sockets of the running process, which then drains; empty text: no hand-over");
+        "Unix socket through which a new process with the same path receives the listening sockets of the running "
+        "process, which then drains; empty text: no hand-over");
 }
 
 void NetworkSettings::fields(config::Schema& v) {
@@ -387,7 +403,8 @@ void NetworkSettings::fields(config::Schema& v) {
         "size of the kernel's send buffer of each connection; 0: the system's default",
         {ByteSize{0}, ByteSize::mib(64)});
   field(v, "recv_buffer_kb", Bytes(http.server.listen.receive_buffer_bytes),
-        "size of the kernel's receive buffer of each connection; 0: the system's default", {ByteSize{0}, ByteSize::mib(64)});
+        "size of the kernel's receive buffer of each connection; 0: the system's default",
+        {ByteSize{0}, ByteSize::mib(64)});
   field(v, "http", http, "the HTTP server");
   field(v, "https", https, "the same server with TLS");
   field(v, "clients", clients,
@@ -403,10 +420,12 @@ void MetricsSettings::fields(config::Schema& v) {
         "address of the admin listener, or unix:/path; it serves metrics, health and this configuration");
   field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
   field(v, "export_names", export_names,
-        "host names that the admin listener and the listener for probes accept in addition to IP addresses and localhost; a request with another host gets 421");
+        "host names that the admin listener and the listener for probes accept in addition to IP addresses and "
+        "localhost; a request with another host gets 421");
   field(v, "https", https, "the admin listener serves https only, with the certificate of network.https");
   field(v, "client_roots", client_roots,
-        "PEM file of the roots that issue the certificates of its clients; a client without such a certificate is rejected; empty text: clients need no certificate");
+        "PEM file of the roots that issue the certificates of its clients; a client without such a certificate is "
+        "rejected; empty text: clients need no certificate");
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
   field(v, "sample_rate", registry.sample_rate,
         "fraction of histogram observations that are recorded; counters are exact", {1e-6, 1});
@@ -526,7 +545,8 @@ void Settings::check(config::Checks& checks) const {
   }
   if (network.https.plain_http == PlainHttp::Redirect && has_proxies && !by_proxy_protocol) {
     checks.refuse("network.https.plain_http",
-                  "with this value the listener of network.http serves nothing, not even the https requests of network.http.trusted_proxies: use serve, and let the proxies redirect");
+                  "with this value the listener of network.http serves nothing, not even the https requests of "
+                  "network.http.trusted_proxies: use serve, and let the proxies redirect");
   }
   if (const auto address = network.https_address(); network.https.is_on() && !address) {
     checks.refuse("network.https.address", address.error().message());

@@ -49,7 +49,8 @@ void HttpsSettings::fields(config::Schema& v) {
         "PEM file of its private key, without a passphrase; empty text: the key is in the certificate's file")
       .reloadable();
   field(v, "ocsp_response", ocsp_response,
-        "DER file of its OCSP response, for clients that request it; like the certificate, it is read again when it changes; empty text: none")
+        "DER file of its OCSP response, for clients that request it; like the certificate, it is read again when it "
+        "changes; empty text: none")
       .reloadable();
   field(v, "more", more, "certificates for other names; a client gets the one for the host name that it requests")
       .reloadable();

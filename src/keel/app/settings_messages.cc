@@ -32,25 +32,28 @@ void PeerSettings::fields(config::Schema& v, Of whom) {
   };
   reloads(field(v, "max_frame", Bytes(frame_bytes_max), "largest message of the peer; a larger one ends the connection",
                 {ByteSize{512}, ByteSize::mib(1024)}));
-  reloads(field(
-      v, "max_requests", requests_max,
-      "maximum number of a peer's requests that are handled at the same time on a connection; further ones wait at the peer",
-      {0, 65'535}));
+  reloads(field(v, "max_requests", requests_max,
+                "maximum number of a peer's requests that are handled at the same time on a connection; further ones "
+                "wait at the peer",
+                {0, 65'535}));
   reloads(field(v, "max_messages", messages_max,
-                "maximum number of one-way messages that are handled at the same time on a connection; at this number, reading pauses",
+                "maximum number of one-way messages that are handled at the same time on a connection; at this number, "
+                "reading pauses",
                 {1, 65'535}));
-  reloads(field(v, "max_streams", streams_max, "maximum number of streams that the peer may have open on a connection", {0, 65'535}));
+  reloads(field(v, "max_streams", streams_max, "maximum number of streams that the peer may have open on a connection",
+                {0, 65'535}));
   reloads(field(
       v, "max_stream", Bytes(stream_bytes_max),
       "maximum number of received bytes of a stream that its handler has not read; at the limit the peer stops sending",
       {ByteSize::kib(1), ByteSize::mib(1024)}));
+  reloads(field(v, "max_queued", Bytes(queued_bytes_max),
+                "maximum number of bytes that wait to be sent on a connection; above it, messages are rejected, and a "
+                "peer that does not read its replies is disconnected",
+                {ByteSize::kib(1), ByteSize::mib(4096)}));
   reloads(field(
-      v, "max_queued", Bytes(queued_bytes_max),
-      "maximum number of bytes that wait to be sent on a connection; above it, messages are rejected, and a peer that does not read its replies is disconnected",
-      {ByteSize::kib(1), ByteSize::mib(4096)}));
-  reloads(field(v, "heartbeat_sec", heartbeat,
-                "a peer that sends nothing for this long is pinged, and after twice this time its connection is closed; 0: never",
-                message_time_or_none));
+      v, "heartbeat_sec", heartbeat,
+      "a peer that sends nothing for this long is pinged, and after twice this time its connection is closed; 0: never",
+      message_time_or_none));
   reloads(field(v, "stall_timeout_sec", stall_timeout,
                 "when the peer receives none of the sent bytes for this long, the connection is reset",
                 message_time_limit));
@@ -73,18 +76,23 @@ void SessionSettings::fields(config::Schema& v) {
         "maximum number of sessions in the process, including those without a connection; further clients are rejected",
         {1, 100'000'000})
       .reloadable();
-  field(v, "max_ring_messages", ring_messages, "maximum number of messages that one client has not acknowledged, including messages that wait to be sent",
+  field(v, "max_ring_messages", ring_messages,
+        "maximum number of messages that one client has not acknowledged, including messages that wait to be sent",
         {1, 16'777'216})
       .reloadable();
   field(v, "max_ring", Bytes(ring_bytes),
-        "maximum memory for those messages, counting 64 bytes for each in addition to its content; it bounds the memory for a client without a connection",
+        "maximum memory for those messages, counting 64 bytes for each in addition to its content; it bounds the "
+        "memory for a client without a connection",
         {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
   field(v, "max_window_messages", window_messages,
-        "maximum number of received messages of one client that are not handled yet; at the limit the client stops sending", {1, 16'777'216})
+        "maximum number of received messages of one client that are not handled yet; at the limit the client stops "
+        "sending",
+        {1, 16'777'216})
       .reloadable();
   field(v, "max_window", Bytes(window_bytes),
-        "maximum number of bytes in received messages of one client that are not handled yet; at the limit the client stops sending",
+        "maximum number of bytes in received messages of one client that are not handled yet; at the limit the client "
+        "stops sending",
         {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
 }
@@ -139,11 +147,12 @@ MessagePoolSettings::MessagePoolSettings() {
 }
 
 void MessagePoolSettings::fields(config::Schema& v) {
-  field(v, "endpoints", endpoints,
-        "the servers: host:port, an IP address with its port, or unix:/path; each address of a host counts as a server");
+  field(
+      v, "endpoints", endpoints,
+      "the servers: host:port, an IP address with its port, or unix:/path; each address of a host counts as a server");
   field(v, "connections", connections, "connections to each address, for each worker", {1, 10'000});
-  field(v, "timeout_sec", timeout,
-        "time limit of a request, including retries; 0: only the caller's time limit", message_time_or_none);
+  field(v, "timeout_sec", timeout, "time limit of a request, including retries; 0: only the caller's time limit",
+        message_time_or_none);
   field(v, "connect_timeout_sec", connect_timeout, "time limit of connecting, including TLS", message_time_limit);
   field(v, "refresh_sec", refresh, "host names are looked up again after this time", message_time_limit);
   field(v, "eject_first_sec", eject_first,
@@ -153,14 +162,15 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "max_attempts", attempts_max,
         "maximum number of attempts of a request that may be retried, including the first; 1: no retries", {1, 100});
   field(v, "backoff_first_sec", backoff_first,
-        "longest wait before the first retry of a request; it doubles with each further retry",
-        message_time_limit);
+        "longest wait before the first retry of a request; it doubles with each further retry", message_time_limit);
   field(v, "backoff_max_sec", backoff_max,
-        "longest wait before a retry, and longest time for which a request that may be retried waits for an address that is left out",
+        "longest wait before a retry, and longest time for which a request that may be retried waits for an address "
+        "that is left out",
         message_time_limit);
-  field(v, "budget_ratio", budget_ratio, "retries for each request in the long run: 0.1 is one retry for ten requests", {0, 1});
-  field(v, "max_budget", budget_max, "maximum number of unused retries that are saved up and may be made in a row later",
-        {0, 1'000'000});
+  field(v, "budget_ratio", budget_ratio, "retries for each request in the long run: 0.1 is one retry for ten requests",
+        {0, 1});
+  field(v, "max_budget", budget_max,
+        "maximum number of unused retries that are saved up and may be made in a row later", {0, 1'000'000});
   field(v, "breaker_failure_ratio", breaker_failure_ratio,
         "an address is left out when more than this share of its requests fails; above 1: never", {0, 2});
   field(v, "breaker_min_calls", breaker_calls_min,

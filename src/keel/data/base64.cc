@@ -114,7 +114,8 @@ Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form
   for (std::size_t at = whole; at < digits.size(); ++at) {
     if (value(at) == none) return first_wrong(at);
   }
-  if (rest == 1) return wrong(digits.size(), "is missing: a single character in the last group of four is less than a byte");
+  if (rest == 1)
+    return wrong(digits.size(), "is missing: a single character in the last group of four is less than a byte");
   if (is_padded(form) && text.size() % 4 != 0) return wrong(text.size(), "is missing: this form ends with padding");
   if (rest == 0) return size;
   const std::uint32_t word = value(whole) << 18 | value(whole + 1) << 12 | (rest == 3 ? value(whole + 2) << 6 : 0);

@@ -259,8 +259,8 @@ bool Reader::rewind(const Mark& mark) {
   if (failed()) return false;
   const auto bytes = static_cast<std::size_t>(at_ - mark.at_);
   if (bytes > (std::size_t{1} << 20) + 8 * static_cast<std::size_t>(end_ - begin_) - again_) {
-    refuse(Problem::Cause::Syntax, "objects of several kinds are nested too deeply: the tag of each must be its first member",
-           at_);
+    refuse(Problem::Cause::Syntax,
+           "objects of several kinds are nested too deeply: the tag of each must be its first member", at_);
     return false;
   }
   again_ += bytes;

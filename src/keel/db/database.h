@@ -42,7 +42,7 @@ struct PoolStats {
   std::uint64_t connections_max = 0;
   // The longest time that a statement waits for a connection; on SQLite, for another process's lock.
   Duration wait_max;
-  Duration age;       // The age of the oldest open connection.
+  Duration age;  // The age of the oldest open connection.
 };
 
 class Database : public Session {

@@ -155,10 +155,11 @@ Result<> check_numbers(const std::vector<Migration>& found, const std::string& f
     const int expected = static_cast<int>(i) + 1;
     if (found[i].version == expected) continue;
     if (i > 0 && found[i].version == found[i - 1].version) {
-      return refuse(Code::InvalidArgument,
-                    "migrations: {} and {} have the same number: give the later one the next free number: mv {}/{} {}/{}",
-                    found[i - 1].name, found[i].name, folder, found[i].name, folder,
-                    renumbered(found[i].name, found.back().version + 1));
+      return refuse(
+          Code::InvalidArgument,
+          "migrations: {} and {} have the same number: give the later one the next free number: mv {}/{} {}/{}",
+          found[i - 1].name, found[i].name, folder, found[i].name, folder,
+          renumbered(found[i].name, found.back().version + 1));
     }
     return refuse(Code::InvalidArgument,
                   "migrations: {} follows number {:04}: {:04} is missing; files are numbered without gaps",
@@ -174,9 +175,10 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
     if (versions.own || versions.common) {
       found.push_back(versions.own ? *std::move(versions.own) : *std::move(versions.common));
     } else if (!database.empty()) {
-      return refuse(Code::InvalidArgument,
-                    "migrations: {} is for another database, and there is no {}.{}.sql: write it; it may contain only a comment",
-                    versions.other, stem, database);
+      return refuse(
+          Code::InvalidArgument,
+          "migrations: {} is for another database, and there is no {}.{}.sql: write it; it may contain only a comment",
+          versions.other, stem, database);
     } else {
       found.push_back({});
       found.back().name = versions.other;
@@ -199,8 +201,8 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
     Migration down = versions.own ? *std::move(versions.own) : *std::move(versions.common);
     if (!down.has_transaction) {
       return refuse(Code::InvalidArgument,
-                    "migrations: {}: a file that undoes another one always runs in one transaction: remove \"{}\"", down.name,
-                    no_transaction);
+                    "migrations: {}: a file that undoes another one always runs in one transaction: remove \"{}\"",
+                    down.name, no_transaction);
     }
     of->down_name = std::move(down.name);
     of->down_text = std::move(down.text);
@@ -212,12 +214,14 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
 Error missing_file(std::string_view name, int version, const std::vector<Migration>& migrations) {
   if (version < 1 || static_cast<std::size_t>(version) > migrations.size()) {
     return refuse(Code::FailedPrecondition,
-                  "migrations: {} was applied to this database, but its file is missing: run a program that has it, or restore it, for example with git checkout",
+                  "migrations: {} was applied to this database, but its file is missing: run a program that has it, or "
+                  "restore it, for example with git checkout",
                   name);
   }
   const std::string& other = migrations[static_cast<std::size_t>(version) - 1].name;
   return refuse(Code::FailedPrecondition,
-                "migrations: {} was applied to this database, but its file is missing, and {} has its number. If that file is new, restore the missing one and give the new one the next number: mv {} {}",
+                "migrations: {} was applied to this database, but its file is missing, and {} has its number. If that "
+                "file is new, restore the missing one and give the new one the next number: mv {} {}",
                 name, other, other, renumbered(other, migrations.back().version + 1));
 }
 
@@ -244,7 +248,8 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
     if (expected != checksum) {
       changed =
           refuse(Code::FailedPrecondition,
-                 "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with keel migrate new, and restore this one, for example with git checkout{}",
+                 "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with "
+                 "keel migrate new, and restore this one, for example with git checkout{}",
                  file.name, expected, checksum,
                  file.down_name.empty() ? "" : "; or apply it again with keel migrate redo, if it is the last one one");
     }
@@ -376,8 +381,8 @@ Result<Migrated> migrate(MigrationTarget& target, const std::string& folder, int
   KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder, target.database()));
   const int count = static_cast<int>(migrations.size());
   if (last < 0 || last > count) {
-    return refuse(Code::InvalidArgument, "migrations: {} has no file number {:04}: its last file is number {:04}", folder, last,
-                  count);
+    return refuse(Code::InvalidArgument, "migrations: {} has no file number {:04}: its last file is number {:04}",
+                  folder, last, count);
   }
   return prepared(target, [&]() -> Result<Migrated> {
     Migrated migrated;

@@ -78,7 +78,8 @@ class MigrationTarget {
  public:
   virtual ~MigrationTarget();
 
-  // The name of the database, as "sqlite" or "postgres": files that are only for this database are used as well. Empty: no such files are used.
+  // The name of the database, as "sqlite" or "postgres": files that are only for this database are used as well. Empty:
+  // no such files are used.
   virtual std::string_view database() const;
 
   virtual Result<> prepare() = 0;

@@ -103,10 +103,11 @@ TEST_F(MigrationTargets, that_have_other_files_than_the_folder_are_refused) {
   target.applied[0].checksum = "another";
   EXPECT_NE(error().find("0001_users.sql has changed since it was applied"), std::string::npos) << error();
   target.applied[0].name = "0001_people.sql";
-  EXPECT_EQ(error(),
-            "migrations: 0001_people.sql was applied to this database, but its file is missing, and 0001_users.sql has its "
-            "number. If that file is new, restore the missing one and give the new one the next number: mv "
-            "0001_users.sql 0003_users.sql");
+  EXPECT_EQ(
+      error(),
+      "migrations: 0001_people.sql was applied to this database, but its file is missing, and 0001_users.sql has its "
+      "number. If that file is new, restore the missing one and give the new one the next number: mv "
+      "0001_users.sql 0003_users.sql");
   target.applied = {{3, "0003_later.sql", ""}};
   EXPECT_EQ(error(),
             "migrations: 0003_later.sql was applied to this database, but its file is missing: run a program that has "

@@ -105,7 +105,8 @@ void Row::is_not(int column, std::string_view wanted) const {
   const std::string start = "column '" + std::string(name_of(column)) + "' is ";
   const ValueKind kind = value(column).kind;
   if (kind == ValueKind::Null) {
-    fail_reading(start + "NULL, read as " + std::string(wanted) + ": read it as a std::optional, or call is_null() first");
+    fail_reading(start + "NULL, read as " + std::string(wanted) +
+                 ": read it as a std::optional, or call is_null() first");
   }
   fail_reading(start + std::string(kind_text(kind)) + ", read as " + std::string(wanted));
 }
@@ -149,7 +150,8 @@ Decimal internal::Get<Decimal>::from(const Row& row, int column, Row::Place plac
       return row.integer(column, place);
     case ValueKind::Real:
       row.is_no(column,
-                "a real has no exact digits and cannot be read as a Decimal: declare the column as text in SQLite, or as numeric in PostgreSQL");
+                "a real has no exact digits and cannot be read as a Decimal: declare the column as text in SQLite, or "
+                "as numeric in PostgreSQL");
     default:
       break;
   }

@@ -352,7 +352,9 @@ template <class T, class... Field>
 struct FieldColumns<T, keel::internal::TypeList<Field...>> {
   static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: remove the const");
   static_assert(((is_column<Field> || Many<Field>) && ...),
-                "a field that is read from a column must be a bool, a number, text, std::vector<std::byte>, an enum, a type that is written as text (keel/base/text_value.h) or std::optional of these: read a nested struct with a separate query");
+                "a field that is read from a column must be a bool, a number, text, std::vector<std::byte>, an enum, a "
+                "type that is written as text (keel/base/text_value.h) or std::optional of these: read a nested struct "
+                "with a separate query");
   static constexpr bool has_views = (is_view<Field> || ...);
   static constexpr ReadField read[] = {reader_of<Field>()..., nullptr};
   static constexpr FieldTable table = {type_name<T>(), Fields<T>::names.data(), read, sizeof...(Field)};

@@ -134,7 +134,8 @@ TEST(Row, reads_a_decimal_from_what_has_exact_digits) {
 
   const auto decimal = [](const Row& row) { (void)row.get<Decimal>(0); };
   EXPECT_EQ(failure_of(19.9, decimal),
-            "column 'a': a real has no exact digits and cannot be read as a Decimal: declare the column as text in SQLite, or as "
+            "column 'a': a real has no exact digits and cannot be read as a Decimal: declare the column as text in "
+            "SQLite, or as "
             "numeric in PostgreSQL");
   EXPECT_EQ(failure_of("NaN", decimal), "column 'a': expected a decimal number such as 19.90, of at most 36 digits");
   EXPECT_EQ(failure_of(nullptr, decimal),
@@ -354,9 +355,10 @@ TEST(Row, fails_for_two_columns_that_are_called_as_a_field) {
   Rows rows = named({"id\0created_at\0id\0", 17}, {{1, "now", 2}});
   std::vector<Account> read;
 
-  EXPECT_EQ(read_all(rows, read), std::string(type_name<Account>()) +
-                                      ": two columns are called 'id', the name of a field; give one of them another name, as in "
-                                      "`b.id as b_id`");
+  EXPECT_EQ(read_all(rows, read),
+            std::string(type_name<Account>()) +
+                ": two columns are called 'id', the name of a field; give one of them another name, as in "
+                "`b.id as b_id`");
 }
 
 TEST(Row, names_the_column_of_a_field_that_its_value_is_not_for) {
@@ -366,7 +368,8 @@ TEST(Row, names_the_column_of_a_field_that_its_value_is_not_for) {
   };
   for (const auto& [number, state, message] :
        {std::tuple<Value, Value, std::string_view>{128, "Open", "column 'number': 128 does not fit signed char"},
-        {nullptr, "Open", "column 'number' is NULL, read as an integer: read it as a std::optional, or call is_null() first"},
+        {nullptr, "Open",
+         "column 'number' is NULL, read as an integer: read it as a std::optional, or call is_null() first"},
         {1, "open", "column 'state': expected Open, Paid"},
         {1, 1, "column 'state' is an integer, read as text"}}) {
     Rows rows = named({"number\0state\0", 13}, {{number, state}});

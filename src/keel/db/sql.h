@@ -393,8 +393,11 @@ using SqlOf = typename internal::SqlType<A...>::Type;
 // Calls f with the arguments as Values in the order of the parameters; they are valid during the call.
 template <class F, class... A>
 decltype(auto) with_arguments(const SqlFor<sizeof...(A)>&, F&& f, const A&... arguments) {
-  static_assert((StatementArgument<A> && ...),
-                "an argument of a statement must be a bool, an integer that fits into a signed 64-bit integer, a double, text, std::span<const std::byte>, an enum, a type that is written as text (keel/base/text_value.h), nullptr or std::optional of these; or the only argument is a struct, whose fields are then named parameters: $sku");
+  static_assert(
+      (StatementArgument<A> && ...),
+      "an argument of a statement must be a bool, an integer that fits into a signed 64-bit integer, a double, text, "
+      "std::span<const std::byte>, an enum, a type that is written as text (keel/base/text_value.h), nullptr or "
+      "std::optional of these; or the only argument is a struct, whose fields are then named parameters: $sku");
   return with_values(f, arguments...);
 }
 template <class F, class T>

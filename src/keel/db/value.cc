@@ -17,7 +17,8 @@ bool has_bytes(const Value& value) noexcept { return value.kind == ValueKind::Te
 
 void internal::throw_nameless(std::int64_t value) {
   throw_bug("the value " + std::to_string(value) +
-                " of an enum has no name and cannot be an argument of a statement: only values from 0 to 127 have names (enum_names.h)",
+                " of an enum has no name and cannot be an argument of a statement: only values from 0 to 127 have "
+                "names (enum_names.h)",
             std::source_location::current());
 }
 

@@ -20,23 +20,23 @@ constexpr std::uint32_t v4(std::uint32_t a, std::uint32_t b, std::uint32_t c = 0
 }
 
 constexpr Network4 special4[] = {
-    {v4(0, 0), 8},               // This network (RFC 791 §3.2).
-    {v4(10, 0), 8},              // Private (RFC 1918).
-    {v4(100, 64), 10},           // Shared (RFC 6598).
-    {v4(127, 0), 8},             // Loopback (RFC 1122 §3.2.1.3).
+    {v4(0, 0), 8},      // This network (RFC 791 §3.2).
+    {v4(10, 0), 8},     // Private (RFC 1918).
+    {v4(100, 64), 10},  // Shared (RFC 6598).
+    {v4(127, 0), 8},    // Loopback (RFC 1122 §3.2.1.3).
     // The services of an Azure host, including its metadata, at a public address that has no other use.
     {v4(168, 63, 129, 16), 32},
-    {v4(169, 254), 16},          // Link-local (RFC 3927).
-    {v4(172, 16), 12},           // Private (RFC 1918).
-    {v4(192, 0, 0), 24},         // Protocol assignments (RFC 6890 §2.1).
-    {v4(192, 0, 2), 24},         // Documentation (RFC 5737).
-    {v4(192, 88, 99), 24},       // Relays of 6to4, deprecated (RFC 7526).
-    {v4(192, 168), 16},          // Private (RFC 1918).
-    {v4(198, 18), 15},           // Benchmarks (RFC 2544).
-    {v4(198, 51, 100), 24},      // Documentation (RFC 5737).
-    {v4(203, 0, 113), 24},       // Documentation (RFC 5737).
-    {v4(224, 0), 4},             // Multicast (RFC 5771).
-    {v4(240, 0), 4},             // Reserved, and broadcast (RFC 1112 §4, RFC 919).
+    {v4(169, 254), 16},      // Link-local (RFC 3927).
+    {v4(172, 16), 12},       // Private (RFC 1918).
+    {v4(192, 0, 0), 24},     // Protocol assignments (RFC 6890 §2.1).
+    {v4(192, 0, 2), 24},     // Documentation (RFC 5737).
+    {v4(192, 88, 99), 24},   // Relays of 6to4, deprecated (RFC 7526).
+    {v4(192, 168), 16},      // Private (RFC 1918).
+    {v4(198, 18), 15},       // Benchmarks (RFC 2544).
+    {v4(198, 51, 100), 24},  // Documentation (RFC 5737).
+    {v4(203, 0, 113), 24},   // Documentation (RFC 5737).
+    {v4(224, 0), 4},         // Multicast (RFC 5771).
+    {v4(240, 0), 4},         // Reserved, and broadcast (RFC 1112 §4, RFC 919).
 };
 
 bool is_public4(std::uint32_t address) noexcept {

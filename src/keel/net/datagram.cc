@@ -142,7 +142,8 @@ Address DatagramSocket::peer_address() const noexcept { return state_->engine.pe
 
 bool DatagramSocket::Receive::start() {
   KEEL_EXPECT_AT(state_.taker == nullptr,
-                 "a DatagramSocket is read while another task waits to read from it: only one task may read at a time", place());
+                 "a DatagramSocket is read while another task waits to read from it: only one task may read at a time",
+                 place());
   if (state_.count != 0 && state_.front().is_taken) state_.drop();
   if (state_.count != 0 || state_.error != 0) return true;
   state_.taker = this;
@@ -175,7 +176,9 @@ Result<Datagram> DatagramSocket::Receive::take() noexcept {
 
 bool DatagramOutput::send(std::span<const OutgoingDatagram> datagrams) {
   io::SendDatagrams& op = state_.send;
-  KEEL_EXPECT_AT(!op.pending, "a DatagramSocket sends while another task waits to send with it: only one task may send at a time", place());
+  KEEL_EXPECT_AT(!op.pending,
+                 "a DatagramSocket sends while another task waits to send with it: only one task may send at a time",
+                 place());
   if (datagrams.empty()) {
     op.result = 0;
     return true;

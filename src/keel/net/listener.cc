@@ -119,8 +119,8 @@ Address Listener::address() const noexcept { return state_->engine.local_address
 
 bool Listener::Accept::start() {
   if (!state_.waiting.empty() || state_.failed()) return true;
-  KEEL_EXPECT_AT(state_.taker == nullptr, "accept() is awaited while another task waits in it: only one task may accept at a time",
-                 place());
+  KEEL_EXPECT_AT(state_.taker == nullptr,
+                 "accept() is awaited while another task waits in it: only one task may accept at a time", place());
   state_.listen();
   if (!state_.waiting.empty()) return true;
   state_.taker = this;

@@ -40,15 +40,17 @@ Result<Network> Network::parse(std::string_view text) {
     return network;
   }
   if (text.find('%') != std::string_view::npos) {
-    return Error::text(
-        Code::InvalidArgument,
-        "network '" + std::string(text) + "': expected an address without a zone, because a network is matched on every link");
+    return Error::text(Code::InvalidArgument,
+                       "network '" + std::string(text) +
+                           "': expected an address without a zone, because a network is matched on every link");
   }
   const std::size_t slash = text.find('/');
   const Result<Address> address = Address::ip(text.substr(0, slash), 0);
   if (!address) {
-    return Error::text(Code::InvalidArgument, "network '" + std::string(text) +
-                                                  "': expected an IP address, a network such as 10.0.0.0/8, or unix for all clients of Unix sockets");
+    return Error::text(
+        Code::InvalidArgument,
+        "network '" + std::string(text) +
+            "': expected an IP address, a network such as 10.0.0.0/8, or unix for all clients of Unix sockets");
   }
   const Bytes bytes = bytes_of(*address);
   std::memcpy(network.bytes_, bytes.at, sizeof bytes.at);
@@ -59,9 +61,9 @@ Result<Network> Network::parse(std::string_view text) {
     int prefix = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
     if (error != std::errc() || end != digits.data() + digits.size() || prefix < 0 || prefix > network.prefix_) {
-      return Error::text(
-          Code::InvalidArgument,
-          "network '" + std::string(text) + "': the prefix must be a number from 0 to " + std::to_string(network.prefix_));
+      return Error::text(Code::InvalidArgument, "network '" + std::string(text) +
+                                                    "': the prefix must be a number from 0 to " +
+                                                    std::to_string(network.prefix_));
     }
     network.prefix_ = prefix;
   }

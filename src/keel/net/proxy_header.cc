@@ -153,7 +153,8 @@ ProxyHeader parse_v2(std::string_view received) noexcept {
   // Everything in a LOCAL header, including the family, must be discarded.
   if (!is_local) {
     if (family > 3 || protocol > 2) return refused("version 2 names an unknown family or protocol");
-    if (size < v2_fixed_bytes + address_bytes[family]) return refused("the header of version 2 ends before the end of its addresses");
+    if (size < v2_fixed_bytes + address_bytes[family])
+      return refused("the header of version 2 ends before the end of its addresses");
   }
   if (received.size() < size) return {};
   ProxyHeader header{.state = State::Complete, .sender = is_local ? Sender::Proxy : Sender::Unknown, .size = size};

@@ -152,9 +152,12 @@ TEST(ProxyHeader, of_version_2_is_refused_when_it_is_none) {
   for (const char family : {'\x41', '\xf1', '\x13', '\x1f'}) {
     EXPECT_EQ(meaning(v2('\x21', family, v4_addresses)), "version 2 names an unknown family or protocol");
   }
-  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses.substr(1))), "the header of version 2 ends before the end of its addresses");
-  EXPECT_EQ(meaning(v2('\x21', '\x21', v6_addresses.substr(1))), "the header of version 2 ends before the end of its addresses");
-  EXPECT_EQ(meaning(v2('\x21', '\x31', std::string(215, '/'))), "the header of version 2 ends before the end of its addresses");
+  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses.substr(1))),
+            "the header of version 2 ends before the end of its addresses");
+  EXPECT_EQ(meaning(v2('\x21', '\x21', v6_addresses.substr(1))),
+            "the header of version 2 ends before the end of its addresses");
+  EXPECT_EQ(meaning(v2('\x21', '\x31', std::string(215, '/'))),
+            "the header of version 2 ends before the end of its addresses");
 }
 
 TEST(ProxyHeader, of_version_2_is_bounded) {

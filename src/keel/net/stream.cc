@@ -26,7 +26,8 @@ io::Loop& loop_here() {
   return *loop;
 }
 
-constexpr const char* second_writer = "a Stream is written while another task waits to write to it: only one task may write at a time";
+constexpr const char* second_writer =
+    "a Stream is written while another task waits to write to it: only one task may write at a time";
 
 Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
   std::uint64_t dropped = 0;
@@ -257,7 +258,8 @@ void Stream::State::received() noexcept {
 }
 
 bool StreamInput::start() {
-  KEEL_EXPECT_AT(state_.input == nullptr, "a Stream is read while another task waits to read from it: only one task may read at a time",
+  KEEL_EXPECT_AT(state_.input == nullptr,
+                 "a Stream is read while another task waits to read from it: only one task may read at a time",
                  place());
   if (!state_.has_left()) [[likely]] {
     state_.let_go();

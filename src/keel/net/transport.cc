@@ -88,7 +88,8 @@ bool TransportLayer::is_wanted() const noexcept {
 }
 
 void TransportLayer::deliver(std::string_view bytes) noexcept {
-  KEEL_DCHECK(is_wanted() && !bytes.empty(), "a layer must deliver bytes only while its transport receives and is not paused");
+  KEEL_DCHECK(is_wanted() && !bytes.empty(),
+              "a layer must deliver bytes only while its transport receives and is not paused");
   Transport& to = *transport_;
   to.data = const_cast<char*>(bytes.data());
   to.result = static_cast<std::int32_t>(bytes.size());

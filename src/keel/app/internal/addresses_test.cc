@@ -117,7 +117,8 @@ TEST_F(AddressReport, names_the_socket_that_this_user_may_not_make) {
   add_admin(at("unix:/run/shop/admin.sock"));
 
   EXPECT_EQ(said("admin", EACCES),
-            "admin listener (monitoring.metrics): this user may not create a socket there: give the user access to the folder, or change "
+            "admin listener (monitoring.metrics): this user may not create a socket there: give the user access to the "
+            "folder, or change "
             "monitoring.metrics.export_address: bind: Permission denied");
 }
 

@@ -23,8 +23,8 @@ Task<> start_within(BackgroundWork& work, Duration limit) { co_await with_timeou
 Task<> stop_all(BackgroundWork& work, Duration time) {
   const Result<> stopped = co_await attempt(with_timeout(time / 2, work.stop()));
   if (stopped) co_return;
-  background_logger().warn("background work has not stopped yet",
-                           log::field("work", work.running()), log::field("waited", time / 2));
+  background_logger().warn("background work has not stopped yet", log::field("work", work.running()),
+                           log::field("waited", time / 2));
   co_await work.stop();
 }
 

@@ -111,8 +111,8 @@ Result<> check_time_of(const std::vector<tls::Expiry>& all, std::int64_t now) {
                              : one.kind == tls::Expiry::Kind::Root   ? "the root '"
                              : one.kind == tls::Expiry::Kind::Issuer ? "the issuer '"
                                                                      : "the certificate '";
-    std::string text = what + one.name + "' in " + one.file + (now < one.until ? " expires on " : " expired on ") +
-                       day_of(one.until);
+    std::string text =
+        what + one.name + "' in " + one.file + (now < one.until ? " expires on " : " expired on ") + day_of(one.until);
     if (is_list && now >= one.until) text += ": all certificates of this issuer are rejected";
     return Error::text(Code::Unavailable, text);
   }

@@ -27,8 +27,7 @@ Error with_remedy(Error error, const std::string& path) {
     return ::access(what.c_str(), way) != 0 && (errno == EACCES || errno == EROFS);
   };
   if (is_denied(path, R_OK | W_OK)) {
-    return std::move(error).because(
-        "this user may not read and write the file: make the service's user its owner");
+    return std::move(error).because("this user may not read and write the file: make the service's user its owner");
   }
   if (is_denied(folder, W_OK | X_OK)) {
     return std::move(error).because("this user may not create files in " + folder +

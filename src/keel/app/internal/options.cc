@@ -39,8 +39,8 @@ Result<> with_remedy(Result<> listening, const Address& address, std::string_vie
                                           " names it), or change " + key);
     case EACCES:
       if (address.is_unix()) {
-        return std::move(listening).because("this user may not create a socket there: give the user access to the folder, or change " +
-                                            key);
+        return std::move(listening).because(
+            "this user may not create a socket there: give the user access to the folder, or change " + key);
       }
       return std::move(listening).because("this user may not listen there: grant CAP_NET_BIND_SERVICE, or change " +
                                           key);

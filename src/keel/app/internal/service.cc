@@ -139,7 +139,8 @@ void Service::check_limits(std::uint64_t message_connections) {
         log::field("max_connections", limits.connections_max), log::field("message_connections", message_connections),
         log::field("others", others),
         log::field("remedy",
-                   "raise RLIMIT_NOFILE to the value of needed, which counts max_connections once for each listener, or lower max_connections"));
+                   "raise RLIMIT_NOFILE to the value of needed, which counts max_connections once for each listener, "
+                   "or lower max_connections"));
   }
   if (limits.bodies_bytes_max / workers < limits.body_bytes_max) {
     log.warn(

@@ -16,7 +16,8 @@ constexpr const char* too_large = "the result of a calculation has more than 36 
 
 Decimal or_bug(bool fits, Decimal value) {
   KEEL_EXPECT(fits,
-              "the result of a calculation has more than the 36 digits of a Decimal: bound the numbers by rules(), or call Decimal::add(), subtract() and multiply(), which return an error");
+              "the result of a calculation has more than the 36 digits of a Decimal: bound the numbers by rules(), or "
+              "call Decimal::add(), subtract() and multiply(), which return an error");
   return value;
 }
 Result<Decimal> or_error(bool fits, Decimal value) noexcept {

@@ -324,7 +324,8 @@ consteval void require_tags() {
                 "each struct static "
                 "constexpr keel::Tag tag = {\"type\", \"card\"};");
   if constexpr ((has_tag<T>() && ...)) {
-    static_assert(are_tags_of_one_name<T...>(), "the tags of the alternatives of a std::variant must have the same name");
+    static_assert(are_tags_of_one_name<T...>(),
+                  "the tags of the alternatives of a std::variant must have the same name");
     static_assert(are_tags_different<T...>(), "two alternatives of a std::variant have the same tag");
     static_assert(!(is_tag_a_field<T>() || ...), "the tag of an alternative has the name of one of its fields");
   }

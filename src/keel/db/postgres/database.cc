@@ -305,9 +305,9 @@ Task<> Database::script(std::string script, std::uint64_t transaction) {
 Task<Notifications> Database::listen(std::string channel) {
   Pool* const pool = co_await state_->pool();
   if (options().pooler) {
-    co_return fail(
-        Code::Unsupported,
-        "notifications are lost behind a pooler that changes sessions: listen with a Database whose URL names the server itself");
+    co_return fail(Code::Unsupported,
+                   "notifications are lost behind a pooler that changes sessions: listen with a Database whose URL "
+                   "names the server itself");
   }
   Notifications notifications(std::make_unique<internal::Listening>(*pool));
   co_await notifications.add(std::move(channel));
@@ -331,7 +331,8 @@ Task<> Database::check_writes() {
   if (!written && written.error().code() == Code::PermissionDenied) {
     state_->settings.cannot_write = false;
     co_await fail(Code::ResourceExhausted,
-                  "a write failed since the last check because the server could not write; whether it can write again is unknown, because the user may not create temporary tables");
+                  "a write failed since the last check because the server could not write; whether it can write again "
+                  "is unknown, because the user may not create temporary tables");
   }
   if (!written) co_await written.error().clone();
   state_->settings.cannot_write = false;

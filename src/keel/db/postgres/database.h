@@ -128,7 +128,7 @@ struct DatabaseStats {
   std::uint64_t timeouts = 0;     // Calls that failed after waiting for wait_max.
   // Calls rejected because waiting_max calls waited already, or no server was reachable.
   std::uint64_t refused = 0;
-  std::uint64_t connects = 0;     // Sessions begun.
+  std::uint64_t connects = 0;  // Sessions begun.
   std::uint64_t connect_failures = 0;
   std::uint64_t lost = 0;      // Sessions that ended while they were in use.
   std::uint64_t retired = 0;   // Sessions closed because of max_age.

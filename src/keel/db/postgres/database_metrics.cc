@@ -19,7 +19,8 @@ using Stats = DatabaseStats;
 double number(std::uint64_t value) { return static_cast<double>(value); }
 
 constexpr PostgresMeasure postgres_measures[] = {
-    {"db_refused_total", "Statements that failed immediately because too many were waiting or no server could be reached",
+    {"db_refused_total",
+     "Statements that failed immediately because too many were waiting or no server could be reached",
      [](const Stats& s) { return number(s.refused); }},
     {"db_connects_total", "Connections begun", [](const Stats& s) { return number(s.connects); }},
     {"db_connect_failures_total", "Attempts to connect that failed",
@@ -36,7 +37,8 @@ constexpr PostgresMeasure postgres_measures[] = {
     {"db_failures_total", "Statements that the server rejected", [](const Stats& s) { return number(s.failures); }},
     {"db_disk_errors_total", "Statements that failed because the server's disk was full or failed",
      [](const Stats& s) { return number(s.disk_errors); }},
-    {"db_write_checks_failed_total", "Health checks of writes that failed after a statement had failed because the server could not write",
+    {"db_write_checks_failed_total",
+     "Health checks of writes that failed after a statement had failed because the server could not write",
      [](const Stats& s) { return number(s.checks_failed); }},
     {"db_cancels_total", "Statements cancelled at the server", [](const Stats& s) { return number(s.cancels); }},
     {"db_prepared_total", "Statements prepared", [](const Stats& s) { return number(s.prepared); }},

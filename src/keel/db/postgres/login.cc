@@ -103,12 +103,14 @@ Result<> Login::authenticate(const Authentication& request, Buffer& out) {
     case Kind::Ok:
       if (wants(State::Sasl) || wants(State::SaslFinal)) {
         return login_denied(
-            "the database server accepted the login before it proved that it knows the password: it may be an impostor");
+            "the database server accepted the login before it proved that it knows the password: it may be an "
+            "impostor");
       }
       if (!wants(State::Begun) && !wants(State::AwaitsOk)) return out_of_turn();
       if (options_.channel_binding == ChannelBinding::Require && !(scram_ && scram_->is_finished())) {
         return login_denied(
-            "channel binding is required, but the database server accepted the login without it: set a password with scram-sha-256 for this user, and set that method in pg_hba.conf");
+            "channel binding is required, but the database server accepted the login without it: set a password with "
+            "scram-sha-256 for this user, and set that method in pg_hba.conf");
       }
       state_ = State::Authenticated;
       return {};
@@ -145,11 +147,13 @@ Result<> Login::authenticate(const Authentication& request, Buffer& out) {
       }
       if (!is_md5 && !options_.allows_cleartext_password) {
         return login_denied(
-            "the database server asks for the password in cleartext, which is not allowed: set scram-sha-256 in pg_hba.conf, or set require_auth=password where the connection is trusted");
+            "the database server asks for the password in cleartext, which is not allowed: set scram-sha-256 in "
+            "pg_hba.conf, or set require_auth=password where the connection is trusted");
       }
       if (is_md5 && !options_.allows_md5_password) {
         return login_denied(
-            "the database server asks for the password as md5, which is not allowed: set password_encryption = 'scram-sha-256' and then set the password again, or set require_auth=md5 where the connection is trusted");
+            "the database server asks for the password as md5, which is not allowed: set password_encryption = "
+            "'scram-sha-256' and then set the password again, or set require_auth=md5 where the connection is trusted");
       }
       if (!options_.password || options_.password->empty()) {
         return login_denied("the database server requests a password, but none is configured");
@@ -173,7 +177,8 @@ Result<> Login::authenticate(const Authentication& request, Buffer& out) {
     case Kind::GssContinue:
     case Kind::Sspi:
       return Error(Code::Unsupported,
-                   "the database server asks for GSSAPI, SSPI or Kerberos, which are not supported: set scram-sha-256 for this user in pg_hba.conf")
+                   "the database server asks for GSSAPI, SSPI or Kerberos, which are not supported: set scram-sha-256 "
+                   "for this user in pg_hba.conf")
           .from_environment();
   }
   return out_of_turn();

@@ -11,7 +11,8 @@ namespace {
 using wire::Cursor;
 
 Error is_malformed(const char* message) {
-  return wire::broken(std::string(message) + " of the server is malformed: its counts and lengths do not match its bytes");
+  return wire::broken(std::string(message) +
+                      " of the server is malformed: its counts and lengths do not match its bytes");
 }
 
 constexpr std::size_t column_size = 4 + 2 + 4 + 2 + 4 + 2;  // The fields after its name.

@@ -88,7 +88,8 @@ class Target final : public MigrationTarget {
     // session.
     if (database_.options().pooler) {
       return Error::text(Code::FailedPrecondition,
-                         "a file without a transaction cannot be applied through a pooler: apply it directly to the server, with keel migrate up --database and the server's URL");
+                         "a file without a transaction cannot be applied through a pooler: apply it directly to the "
+                         "server, with keel migrate up --database and the server's URL");
     }
     KEEL_TRY_VOID(wait_for_lock([this] { return try_lock(); }));
     Result<bool> done = [&]() -> Result<bool> {
@@ -113,7 +114,8 @@ class Target final : public MigrationTarget {
       done = static_cast<int>(row.integer(0));
       if (row.text(1) == migration.checksum) return;
       agrees = Error::text(Code::FailedPrecondition,
-                           fmt::format("has changed since the first {} of its statements ran: restore the file, for example with git checkout, and continue with keel migrate up",
+                           fmt::format("has changed since the first {} of its statements ran: restore the file, for "
+                                       "example with git checkout, and continue with keel migrate up",
                                        done));
     };
     KEEL_TRY_VOID(loop_.run(transaction_->query("select done, checksum from keel_migration_steps where version = $1",
@@ -160,8 +162,7 @@ class Target final : public MigrationTarget {
     const std::string_view control = internal::find_transaction_control(text);
     if (control.empty()) return {};
     line = line_at(text, control.data());
-    return Error::text(Code::InvalidArgument,
-                       "a migration is one transaction: remove '" + std::string(control) + '\'');
+    return Error::text(Code::InvalidArgument, "a migration is one transaction: remove '" + std::string(control) + '\'');
   }
   static int line_at(const std::string& text, const char* at) {
     return 1 + static_cast<int>(std::count(text.data(), at, '\n'));
@@ -208,7 +209,8 @@ class Target final : public MigrationTarget {
   Result<> run_alone(std::string_view statement, const internal::AloneFacts& facts, int& line) {
     if (!facts.is_repeatable) {
       return fail(Code::InvalidArgument,
-                  "must be able to run again after an interruption: create the object `if not exists`, and drop it `if exists`");
+                  "must be able to run again after an interruption: create the object `if not exists`, and drop it `if "
+                  "exists`");
     }
     if (!facts.index.empty()) {
       // An index is in the schema of its table. The server parses both names, so that quotes, case and truncation of

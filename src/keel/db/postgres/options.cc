@@ -105,7 +105,8 @@ Result<std::string> percent_decoded(std::string_view text, const char* part) {
     const int high = i + 2 < text.size() ? ascii::hex_value(text[i + 1]) : -1;
     const int low = high >= 0 ? ascii::hex_value(text[i + 2]) : -1;
     if (low < 0 || high * 16 + low == 0) {
-      return wrong(std::string("the ") + part + " of the URI has a % that is not followed by two hexadecimal digits other than 00 (a % " +
+      return wrong(std::string("the ") + part +
+                   " of the URI has a % that is not followed by two hexadecimal digits other than 00 (a % " +
                    "itself is written %25)");
     }
     decoded.push_back(static_cast<char>(high * 16 + low));
@@ -129,7 +130,8 @@ Result<> read_uri_hosts(std::string_view text, Values& values) {
       if (bracket == std::string_view::npos) return wrong("the host of the URI has a [ without a ]");
       port = one.substr(bracket + 1);
       one = one.substr(1, bracket - 1);
-      if (!port.empty() && !port.starts_with(':')) return wrong("the ] in the URI may be followed only by : and a port");
+      if (!port.empty() && !port.starts_with(':'))
+        return wrong("the ] in the URI may be followed only by : and a port");
       if (!port.empty()) port.remove_prefix(1);
     } else if (const std::size_t colon = one.rfind(':'); colon != std::string_view::npos) {
       port = one.substr(colon + 1);
@@ -296,7 +298,8 @@ Result<Duration> read_timeout(const std::string& value) {
 Result<SslMode> read_ssl_mode(const std::string& value) {
   if (value == "allow") {
     return wrong_value(Key::SslMode, value,
-                       "disable, prefer, require, verify-ca, verify-full (allow, which tries without TLS first, is not supported: use prefer)");
+                       "disable, prefer, require, verify-ca, verify-full (allow, which tries without TLS first, is not "
+                       "supported: use prefer)");
   }
   return one_of<SslMode>(Key::SslMode, value,
                          {{"disable", SslMode::Disable},
@@ -465,9 +468,9 @@ Result<std::string> ConnectOptions::read_password_file() const {
   if (::fstat(fd, &status) != 0) return Error::from_errno("fstat", errno).because(password_file);
   if (!S_ISREG(status.st_mode)) return std::string();
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return Error::text(Code::FailedPrecondition, password_file +
-                                                     ": users other than the owner can read the passwords in this file: chmod 0600 " +
-                                                     password_file)
+    return Error::text(Code::FailedPrecondition,
+                       password_file + ": users other than the owner can read the passwords in this file: chmod 0600 " +
+                           password_file)
         .from_environment();
   }
   std::string text;
@@ -479,7 +482,8 @@ Result<std::string> ConnectOptions::read_password_file() const {
     if (got == 0) return text;
     text.append(block, static_cast<std::size_t>(got));
   }
-  return Error::text(Code::ResourceExhausted, password_file + ": the password file is larger than 1 MiB").from_environment();
+  return Error::text(Code::ResourceExhausted, password_file + ": the password file is larger than 1 MiB")
+      .from_environment();
 }
 
 std::string ConnectOptions::describe() const {

@@ -179,7 +179,8 @@ Result<bool> Reader::encryption_response(std::string_view& bytes) {
   const char first = bytes[0];
   if (first != 'S' && first != 'N') {
     return wire::broken(
-        "the server responded to the request for TLS with neither 'S' nor 'N': it is not a PostgreSQL server, or it has failed");
+        "the server responded to the request for TLS with neither 'S' nor 'N': it is not a PostgreSQL server, or it "
+        "has failed");
   }
   bytes.remove_prefix(1);
   if (first == 'S' && !bytes.empty()) {

@@ -102,13 +102,15 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
   }
   if (options.is_binding_required && !offers_plus) {
     return unauthenticated(
-        "channel binding is required, but the database server does not offer SCRAM-SHA-256-PLUS: TLS ends before the server, or a man in the middle has removed the offer");
+        "channel binding is required, but the database server does not offer SCRAM-SHA-256-PLUS: TLS ends before the "
+        "server, or a man in the middle has removed the offer");
   }
   Scram scram;
   scram.is_plus_ = can_bind && offers_plus;
   if (!scram.is_plus_ && !offered.offers(name)) {
     return Error(Code::Unsupported,
-                 "the database server offers neither SCRAM-SHA-256 nor a SCRAM-SHA-256-PLUS that can be used on this connection")
+                 "the database server offers neither SCRAM-SHA-256 nor a SCRAM-SHA-256-PLUS that can be used on this "
+                 "connection")
         .from_environment();
   }
   if (options.password.empty())
@@ -188,7 +190,8 @@ Result<> Scram::finish(std::string_view server_final) {
   const Result<std::string> signature = base64::decode(value, base64::Form::Standard);
   if (!signature || !constant_time_equal(std::as_bytes(std::span(*signature)), server_signature_)) {
     return unauthenticated(
-        "the database server does not know the password: its SCRAM signature is wrong. It is an impostor, or the password was changed during the login");
+        "the database server does not know the password: its SCRAM signature is wrong. It is an impostor, or the "
+        "password was changed during the login");
   }
   state_ = State::Finished;
   return {};

@@ -39,8 +39,9 @@ void warn_of_others(const DatabaseOptions& options) {
     const std::string file = options.path + suffix;
     struct stat facts{};
     if (::stat(file.c_str(), &facts) != 0 || (facts.st_mode & (S_IROTH | S_IWOTH)) == 0) continue;
-    log::Logger("db").warn("other users of this machine can access a file of the database: prevent that with chmod o-rwx",
-                           log::field("file", file), log::field("mode", fmt::format("{:04o}", facts.st_mode & 07777)));
+    log::Logger("db").warn(
+        "other users of this machine can access a file of the database: prevent that with chmod o-rwx",
+        log::field("file", file), log::field("mode", fmt::format("{:04o}", facts.st_mode & 07777)));
   }
 }
 

@@ -89,19 +89,19 @@ struct DatabaseOptions {
 
 // The counters of a database.
 struct DatabaseStats {
-  std::uint64_t loop_reads = 0;         // Reads completed on the loop that requested them.
-  std::uint64_t budget_exceeded = 0;    // Reads that began on a loop and were interrupted.
-  std::uint64_t known_long = 0;         // Reads sent to the pool immediately.
-  std::uint64_t pool_reads = 0;         // Reads completed on the pool.
-  std::uint64_t snapshots = 0;          // Snapshots begun by loops.
+  std::uint64_t loop_reads = 0;       // Reads completed on the loop that requested them.
+  std::uint64_t budget_exceeded = 0;  // Reads that began on a loop and were interrupted.
+  std::uint64_t known_long = 0;       // Reads sent to the pool immediately.
+  std::uint64_t pool_reads = 0;       // Reads completed on the pool.
+  std::uint64_t snapshots = 0;        // Snapshots begun by loops.
   // The number of these snapshots that began because of a commit within the iteration.
   std::uint64_t snapshots_renewed = 0;
-  std::size_t pool_queued = 0;          // Reads that wait for the pool now.
-  std::uint64_t pool_refused = 0;       // Reads rejected because too many waited for the pool.
-  int readers = 0;                      // Connections of loops and threads.
-  std::uint64_t backups = 0;            // Copies completed.
-  std::size_t read_transactions = 0;    // Read-only transactions that are open.
-  Duration read_transaction_age;        // How long the oldest of these transactions has been open.
+  std::size_t pool_queued = 0;        // Reads that wait for the pool now.
+  std::uint64_t pool_refused = 0;     // Reads rejected because too many waited for the pool.
+  int readers = 0;                    // Connections of loops and threads.
+  std::uint64_t backups = 0;          // Copies completed.
+  std::size_t read_transactions = 0;  // Read-only transactions that are open.
+  Duration read_transaction_age;      // How long the oldest of these transactions has been open.
   WriterStats writer;
 };
 

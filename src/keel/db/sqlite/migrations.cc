@@ -89,7 +89,8 @@ class Target final : public MigrationTarget {
       done = static_cast<int>(row.integer(0));
       if (row.text(1) == migration.checksum) return;
       agrees = Error::text(Code::FailedPrecondition,
-                           fmt::format("has changed since the first {} of its statements ran: restore the file, for example with git checkout, and continue with keel migrate up",
+                           fmt::format("has changed since the first {} of its statements ran: restore the file, for "
+                                       "example with git checkout, and continue with keel migrate up",
                                        done));
     };
     KEEL_TRY_VOID(connection_.query("select done, checksum from keel_migration_steps where version = $1", keep,

@@ -118,7 +118,8 @@ TEST_F(MigrationSteps, name_what_undoes_nothing) {
       "migrations: 0003_c.down.sql undoes 0003_c.sql, which does not exist: name it like the file that it undoes");
   std::filesystem::remove(folder / "0003_c.down.sql");
   file("0002_b.down.sql", "-- keel: no transaction\ndrop table b;");
-  EXPECT_NE(message(migrate(*connection, folder.path())).find("a file that undoes another one always runs in one transaction"),
+  EXPECT_NE(message(migrate(*connection, folder.path()))
+                .find("a file that undoes another one always runs in one transaction"),
             std::string::npos);
   EXPECT_EQ(message(migrate_redo(*connection, folder.path())), message(migrate(*connection, folder.path())));
 }

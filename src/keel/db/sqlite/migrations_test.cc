@@ -137,10 +137,9 @@ TEST_F(Migrations, gaps_duplicates_and_other_names_are_refused) {
 
   drop("0003_c.sql");
   file("0001_b.sql", "select 1");
-  EXPECT_EQ(
-      error(),
-      "migrations: 0001_a.sql and 0001_b.sql have the same number: give the later one the next free number: mv " +
-          folder / "migrations/0001_b.sql" + " " + folder / "migrations/0002_b.sql");
+  EXPECT_EQ(error(),
+            "migrations: 0001_a.sql and 0001_b.sql have the same number: give the later one the next free number: mv " +
+                folder / "migrations/0001_b.sql" + " " + folder / "migrations/0002_b.sql");
 
   drop("0001_b.sql");
   file("readme.txt", "hello");

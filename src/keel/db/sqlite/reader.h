@@ -52,7 +52,7 @@ class Reader {
   SingleWriterCounter budget_exceeded;  // Reads that were interrupted, or had too many bytes.
   // Reads that were not tried because the statement had been interrupted twice before.
   SingleWriterCounter known_long;
-  SingleWriterCounter snapshots;          // Snapshots begun.
+  SingleWriterCounter snapshots;  // Snapshots begun.
   // The number of these snapshots that began because of a commit within an iteration.
   SingleWriterCounter snapshots_renewed;
 

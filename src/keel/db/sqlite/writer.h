@@ -73,7 +73,7 @@ struct Write : Link {
 struct WriterOptions {
   // The maximum number of waiting writes; further writes are rejected with ResourceExhausted.
   std::size_t queued_max = 8192;
-  int group_max = 512;            // Writes per commit: larger groups save fsyncs and make each write wait longer.
+  int group_max = 512;  // Writes per commit: larger groups save fsyncs and make each write wait longer.
   // How long an interactive transaction may hold the writer; at most 1 h.
   Duration hold_max = 1_s;
 };

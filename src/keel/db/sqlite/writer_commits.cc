@@ -7,7 +7,8 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr const char* outcome_unknown = "the disk failed while this write was being committed: whether it took effect is unknown";
+constexpr const char* outcome_unknown =
+    "the disk failed while this write was being committed: whether it took effect is unknown";
 
 }  // namespace
 

@@ -14,7 +14,8 @@ int worker() noexcept {
 
 template <class T>
 Task<T> refuse(std::string name) {
-  co_return Error::text(Code::Internal, "the client \"" + name + "\" can be used only on a worker and while the service runs");
+  co_return Error::text(Code::Internal,
+                        "the client \"" + name + "\" can be used only on a worker and while the service runs");
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ TEST_P(SharedClients, say_where_they_may_be_used) {
 
   ASSERT_FALSE(before);
   EXPECT_EQ(before.error().code(), Code::Internal);
-  EXPECT_EQ(before.error().message(), "the client \"payments\" can be used only on a worker and while the service runs");
+  EXPECT_EQ(before.error().message(),
+            "the client \"payments\" can be used only on a worker and while the service runs");
   EXPECT_EQ(elsewhere, nullptr);
   ASSERT_FALSE(after);
 }

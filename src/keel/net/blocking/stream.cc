@@ -25,7 +25,8 @@ namespace keel::blocking {
 namespace internal {
 
 Instant deadline_after(Duration timeout) {
-  KEEL_EXPECT(io::Loop::current() == nullptr, "a blocking call was made on a worker: await a keel::Stream (net/stream.h) there");
+  KEEL_EXPECT(io::Loop::current() == nullptr,
+              "a blocking call was made on a worker: await a keel::Stream (net/stream.h) there");
   return timeout == Duration::forever() ? Instant::never() : Host::system().now() + timeout;
 }
 

@@ -79,8 +79,7 @@ void StreamState::abandoned() noexcept {
   is_abandoned_ = true;
   finish(nullptr);
   if (StreamSendCore* const sender = std::exchange(sender_, nullptr)) {
-    sender->error_.emplace(
-        Error(Code::Cancelled, "the peer no longer receives from the stream").from_environment());
+    sender->error_.emplace(Error(Code::Cancelled, "the peer no longer receives from the stream").from_environment());
     sender->wake();
   }
 }
@@ -160,8 +159,7 @@ std::string_view StreamState::first_message() {
 bool StreamState::try_send(StreamSendCore& send) noexcept {
   if (connection_ == nullptr || out_ended_) {
     if (is_abandoned_) {
-      send.error_.emplace(
-          Error(Code::Cancelled, "the peer no longer receives from the stream").from_environment());
+      send.error_.emplace(Error(Code::Cancelled, "the peer no longer receives from the stream").from_environment());
     } else if (connection_ == nullptr && in_error_) {
       send.error_.emplace(in_error_->clone());
     } else {
@@ -185,8 +183,10 @@ void StreamState::retry_send() noexcept {
 }
 
 bool StreamSendCore::start() {
-  KEEL_EXPECT_AT(state_.sender_ == nullptr,
-                 "a message is sent in a MessageStream while another task waits to send: only one task may send at a time", place());
+  KEEL_EXPECT_AT(
+      state_.sender_ == nullptr,
+      "a message is sent in a MessageStream while another task waits to send: only one task may send at a time",
+      place());
   if (state_.try_send(*this)) return true;
   if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {
     error_.emplace(std::move(waits).error());
@@ -208,7 +208,8 @@ void StreamSendCore::cancel(Leaf& leaf) noexcept {
 
 bool StreamReceiveCore::start() {
   KEEL_EXPECT_AT(state_.receiver_ == nullptr,
-                 "a task receives from a MessageStream while another task waits for a message: only one task may receive at a time",
+                 "a task receives from a MessageStream while another task waits for a message: only one task may "
+                 "receive at a time",
                  place());
   if (state_.has_message() || state_.in_ended_) return true;
   if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {

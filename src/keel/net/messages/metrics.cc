@@ -10,11 +10,10 @@ MessageMetrics::MessageMetrics(metrics::Registry& registry, std::string_view nam
       requests(registry.counter("messages_requests_total", "Requests of peers that were handled", {{"name", name}})),
       failures(registry.counter("messages_failures_total", "Requests of peers that failed: the reply was an error",
                                 {{"name", name}})),
-      dropped(registry.counter("messages_dropped_total",
-                               "One-way messages without a handler or whose handler failed", {{"name", name}})),
+      dropped(registry.counter("messages_dropped_total", "One-way messages without a handler or whose handler failed",
+                               {{"name", name}})),
       calls(registry.counter("messages_calls_total", "Requests sent to peers", {{"name", name}})),
-      failed_calls(
-          registry.counter("messages_failed_calls_total", "Requests to peers that failed", {{"name", name}})),
+      failed_calls(registry.counter("messages_failed_calls_total", "Requests to peers that failed", {{"name", name}})),
       closed_{registry.counter("messages_closed_total", "Connections for messages that have ended, by reason",
                                {{"name", name}, {"reason", to_string(static_cast<Code>(I))}})...} {}
 

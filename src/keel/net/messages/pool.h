@@ -54,7 +54,7 @@ namespace keel::messages {
 struct PoolOptions {
   // "host:port", "192.0.2.7:7000" or "unix:/run/devices.sock"; at least one.
   std::vector<std::string> endpoints = {};
-  std::size_t connections = 1;     // Connections to each address.
+  std::size_t connections = 1;  // Connections to each address.
   // Time limit of a request, with its retries. Zero: only the caller's deadline applies.
   Duration timeout = Duration();
   Duration connect_timeout = 5_s;  // Includes TLS and the first frame of the server.

@@ -50,7 +50,8 @@ Task<Peer*> SharedPool::peer() {
 }
 
 Error SharedPool::unattached(const std::string& name) {
-  return Error::text(Code::Internal, "the pool \"" + name + "\" can be used only on a worker and while the service runs");
+  return Error::text(Code::Internal,
+                     "the pool \"" + name + "\" can be used only on a worker and while the service runs");
 }
 
 }  // namespace keel::messages

@@ -244,10 +244,12 @@ TEST_F(Contexts, tell_what_clients_overlook_in_a_chain) {
   EXPECT_EQ(flaw_of(below.pem_from(authority_) + both + authority_.pem()), "");
   // After its time only beside one that is valid.
   const std::string expired = middle.pem_from(other_root, {.valid_from = -48_h, .valid_until = -24_h});
-  EXPECT_EQ(flaw_of(both + expired),
-            "its certificate number 4, 'CN = Middle', is not valid now: clients use another certificate with the same key");
-  EXPECT_EQ(flaw_of(below.pem() + expired + middle.pem()),
-            "its certificate number 3, 'CN = Middle', is not valid now: clients use another certificate with the same key");
+  EXPECT_EQ(
+      flaw_of(both + expired),
+      "its certificate number 4, 'CN = Middle', is not valid now: clients use another certificate with the same key");
+  EXPECT_EQ(
+      flaw_of(below.pem() + expired + middle.pem()),
+      "its certificate number 3, 'CN = Middle', is not valid now: clients use another certificate with the same key");
   EXPECT_NE(flaw_of(below.pem() + expired).find("its certificate number 3, 'CN = Middle', expired on 20"),
             std::string::npos);
 }

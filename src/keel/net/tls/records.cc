@@ -39,7 +39,8 @@ Error error_of_alert(int alert, bool is_established) {
       return from_peer(Code::Protocol, "there is no common TLS version: the peer sent " + words);
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_INSUFFICIENT_SECURITY:
-      return from_peer(Code::Protocol, "there is no common value for the cipher or another required parameter: the peer sent " + words);
+      return from_peer(Code::Protocol,
+                       "there is no common value for the cipher or another required parameter: the peer sent " + words);
     case SSL_AD_NO_APPLICATION_PROTOCOL:
       return from_peer(Code::Protocol, "there is no common application protocol (ALPN): the peer sent " + words);
     case SSL_AD_BAD_CERTIFICATE:
@@ -50,7 +51,8 @@ Error error_of_alert(int alert, bool is_established) {
     case SSL_AD_UNKNOWN_CA:
     case SSL_AD_CERTIFICATE_REQUIRED:
     case SSL_AD_ACCESS_DENIED:
-      return from_peer(Code::Unauthenticated, "the peer does not accept this side's certificate, or requires one: " + words);
+      return from_peer(Code::Unauthenticated,
+                       "the peer does not accept this side's certificate, or requires one: " + words);
     default:
       return from_peer(
           Code::Protocol,
@@ -68,8 +70,9 @@ Error error_of(unsigned long code, bool is_established) {
       case SSL_R_HTTPS_PROXY_REQUEST:
         return from_peer(Code::Protocol, "the peer speaks HTTP without TLS");
       case SSL_R_WRONG_VERSION_NUMBER:
-        return from_peer(Code::Protocol, is_established ? "the peer sent bytes that are not a TLS record"
-                                                        : "the peer does not speak TLS, or there is no common TLS version");
+        return from_peer(Code::Protocol, is_established
+                                             ? "the peer sent bytes that are not a TLS record"
+                                             : "the peer does not speak TLS, or there is no common TLS version");
       case SSL_R_UNSUPPORTED_PROTOCOL:
       case SSL_R_UNKNOWN_SSL_VERSION:
       case SSL_R_VERSION_TOO_LOW:

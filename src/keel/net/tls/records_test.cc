@@ -392,7 +392,8 @@ TEST_P(Versions, a_clients_certificate_of_another_issuer_is_rejected) {
                 server({.client_certificates = wanted, .clients = {.pem = authority().pem()}}));
     ends.join();
     EXPECT_EQ(ends.server.error, "the client's certificate has an unknown issuer, 'CN = Other Root'");
-    EXPECT_EQ(ends.client.error, "the peer does not accept this side's certificate, or requires one: the alert 'unknown CA'");
+    EXPECT_EQ(ends.client.error,
+              "the peer does not accept this side's certificate, or requires one: the alert 'unknown CA'");
     EXPECT_EQ(ends.client.code, Code::Unauthenticated);
   }
 }
@@ -447,8 +448,7 @@ TEST(Records, say_why_a_server_is_not_believed) {
       {"a wildcard of two labels", root.issue({.names = {"*.test"}}), "a.b.test", trust, "is for another host: *.test"},
       {"many names", root.issue({.names = {"a.t", "b.t", "c.t", "d.t", "e.t", "f.t"}}), "g.t", trust,
        "is for another host: a.t, b.t, c.t, d.t, e.t, …"},
-      {"self-signed", alone, "server.test", trust,
-       "the certificate of 'server.test' is self-signed and not trusted"},
+      {"self-signed", alone, "server.test", trust, "the certificate of 'server.test' is self-signed and not trusted"},
       {"unknown issuer", unrelated.issue({.names = {"server.test"}}), "server.test", trust,
        unknown + "'CN = Unrelated'"},
       {"no chain", half, "server.test", trust, unknown + "'CN = Issuing'"},
@@ -491,9 +491,9 @@ TEST(Records, say_why_a_server_is_not_believed) {
     EXPECT_NE(ends.client.error.find(row.error), std::string::npos) << row.what << ": " << ends.client.error;
     if (row.error.empty()) continue;
     EXPECT_EQ(ends.client.code, Code::Unauthenticated) << row.what;
-    EXPECT_TRUE(
-        ends.server.error.starts_with("the peer does not accept this side's certificate, or requires one: the alert '") ||
-        ends.server.error.starts_with("the peer ended the handshake with the alert '"))
+    EXPECT_TRUE(ends.server.error.starts_with(
+                    "the peer does not accept this side's certificate, or requires one: the alert '") ||
+                ends.server.error.starts_with("the peer ended the handshake with the alert '"))
         << row.what << ": " << ends.server.error;
   }
 }
@@ -542,7 +542,8 @@ TEST(Records, say_what_an_alert_means) {
   client.feed({});
   client.feed({"\x15\x03\x03\x00\x02\x02\x28", 7});
   EXPECT_EQ(client.error,
-            "there is no common value for the cipher or another required parameter: the peer sent the alert 'handshake failure'");
+            "there is no common value for the cipher or another required parameter: the peer sent the alert 'handshake "
+            "failure'");
   EXPECT_EQ(client.code, Code::Protocol);
 }
 

@@ -73,8 +73,8 @@ class Call final : public Leaf, public Link {
   // Prepares the call to be sent again.
   void start_again() noexcept;
 
-  bool is_read = false;              // From TextFacts.
-  bool is_group = false;             // The same.
+  bool is_read = false;   // From TextFacts.
+  bool is_group = false;  // The same.
   // The call gets its own Sync, because a statement of its group failed or the call is slow.
   bool is_alone = false;
   bool was_lost = false;             // The response was lost once, with its connection.

@@ -131,9 +131,9 @@ Task<> check_target(Reader& reader, Stream& stream, TargetSession target) {
   if (is_yes == (target == TargetSession::Standby || target == TargetSession::ReadOnly)) co_return;
   const std::string_view what =
       is_of_role ? (is_yes ? "a standby" : "no standby") : (is_yes ? "read-only" : "not read-only");
-  Result<> other =
-      Error::text(Code::Unavailable, fmt::format("the server is {}, but target_session_attrs requires another kind", what))
-          .from_environment();
+  Result<> other = Error::text(Code::Unavailable,
+                               fmt::format("the server is {}, but target_session_attrs requires another kind", what))
+                       .from_environment();
   co_await std::move(other);
 }
 

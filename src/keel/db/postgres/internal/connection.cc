@@ -19,10 +19,9 @@ namespace {
 constexpr std::size_t kept_bytes = 256 * 1024;
 
 Error lost_write(const Error& why) {
-  return Error::text(
-             Code::Unavailable,
-             fmt::format("the connection to the database was lost while the statement was running, so whether it took effect is unknown: {}",
-                         why.describe()))
+  return Error::text(Code::Unavailable, fmt::format("the connection to the database was lost while the statement was "
+                                                    "running, so whether it took effect is unknown: {}",
+                                                    why.describe()))
       .from_environment();
 }
 

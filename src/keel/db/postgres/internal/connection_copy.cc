@@ -111,7 +111,8 @@ void Connection::end_copy(Result<>&& result) noexcept {
   copy.result = std::move(result);
   if (copy.columns != nullptr) {
     if (copy.result && !copy.reader.is_at_end()) {
-      copy.result = Error(Code::Protocol, "the server ended a COPY before it had sent all of the data").from_environment();
+      copy.result =
+          Error(Code::Protocol, "the server ended a COPY before it had sent all of the data").from_environment();
     }
     std::exchange(copy.columns, nullptr)->name(copy.rows);
   }

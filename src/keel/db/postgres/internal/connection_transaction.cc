@@ -76,7 +76,8 @@ void Connection::note_status() {
     transaction_.has_begun = false;
     transaction_.mark = Mark::None;
     transaction_.pending.insert(0, transaction_.beginning);
-    if (!group_error_) group_error_ = Error(Code::Protocol, "the server did not begin a transaction").from_environment();
+    if (!group_error_)
+      group_error_ = Error(Code::Protocol, "the server did not begin a transaction").from_environment();
   }
 }
 

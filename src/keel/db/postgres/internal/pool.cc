@@ -73,8 +73,10 @@ void Pool::submit(Call& call) noexcept {
     const Known* const of = call.has_statement() ? &known(call.sql) : nullptr;
     if (of != nullptr && of->facts.is_control) [[unlikely]] {
       // Otherwise the transaction would stay open on a connection of the pool, and take in other callers' writes.
-      return fail(Code::Internal,
-                  "transactions and savepoints are not made by statements: begin a transaction with begin() of the database, and end it with commit() or by destroying it; make a savepoint with savepoint() of the transaction");
+      return fail(
+          Code::Internal,
+          "transactions and savepoints are not made by statements: begin a transaction with begin() of the database, "
+          "and end it with commit() or by destroying it; make a savepoint with savepoint() of the transaction");
     }
     if (call.transaction() != 0) {
       Connection* const connection = find(call.transaction());

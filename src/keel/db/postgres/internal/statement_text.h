@@ -33,12 +33,12 @@ std::vector<std::string_view> statements_of(std::string_view script);
 
 // Facts about a statement that PostgreSQL does not allow in a transaction.
 struct AloneFacts {
-  bool is_alone = false;      // create index concurrently, vacuum, create database, …
+  bool is_alone = false;  // create index concurrently, vacuum, create database, …
   // Whether the statement can run again after it ran wholly or partly, because it has `if [not] exists` where it needs
   // it.
   bool is_repeatable = true;
-  std::string index = {};     // The index that is created concurrently, as the statement writes it.
-  std::string table = {};     // Its table.
+  std::string index = {};  // The index that is created concurrently, as the statement writes it.
+  std::string table = {};  // Its table.
 };
 AloneFacts alone_facts_of(std::string_view statement);
 

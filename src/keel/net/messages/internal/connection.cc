@@ -401,8 +401,8 @@ void Reply::send() {
   if (is_too_large || payload.size() + begin_ + connection_.queued_bytes() > connection_.queued_max()) {
     out_.resize(begin_);
     give_back();
-    return is_too_large ? connection_.fail(
-                              id_, Error(Code::OutOfRange, "the reply is larger than the peer accepts (frame_bytes_max)"))
+    return is_too_large ? connection_.fail(id_, Error(Code::OutOfRange,
+                                                      "the reply is larger than the peer accepts (frame_bytes_max)"))
                         : connection_.close(
                               Error(Code::ResourceExhausted, "the peer does not read its replies (queued_bytes_max)"));
   }

@@ -77,8 +77,9 @@ Result<> PeerWait::begin(Connection& connection, const Context& context) noexcep
   if (waiting == nullptr) return {};
   if (waiting->waits_ == 0) {
     if (connection.waiting_messages_ + 1 >= connection.options().messages_max) {
-      return keel::fail(Code::ResourceExhausted,
-                        "too many handlers of one-way messages wait for their peer (messages_max): make the message a request");
+      return keel::fail(
+          Code::ResourceExhausted,
+          "too many handlers of one-way messages wait for their peer (messages_max): make the message a request");
     }
     ++connection.waiting_messages_;
   }
@@ -260,8 +261,9 @@ void Connection::handle_message(const Frame& frame, Handling::Kind kind) {
   const Handlers::Handle* const handle =
       settings_->handlers != nullptr ? settings_->handlers->find(frame.type, Incoming::What::Message) : nullptr;
   if (handle == nullptr) [[unlikely]] {
-    return reject(frame, kind, nullptr,
-                  Error::text(Code::NotFound, "there is no handler for messages of type " + std::to_string(frame.type)));
+    return reject(
+        frame, kind, nullptr,
+        Error::text(Code::NotFound, "there is no handler for messages of type " + std::to_string(frame.type)));
   }
   Incoming incoming(*this, frame, kind);
   (*handle)(incoming);
@@ -394,7 +396,8 @@ void Connection::handle_open(const Frame& frame) {
   const Handlers::Handle* const handle =
       settings_->handlers != nullptr ? settings_->handlers->find(frame.type, Incoming::What::Stream) : nullptr;
   if (handle == nullptr) {
-    const Error error = Error::text(Code::NotFound, "there is no handler for streams of type " + std::to_string(frame.type));
+    const Error error =
+        Error::text(Code::NotFound, "there is no handler for streams of type " + std::to_string(frame.type));
     return stream->handled(&error);
   }
   Incoming incoming(*this, frame, Handling::Kind::Stream, stream);

@@ -76,7 +76,8 @@ void Core::handled(Instant now, std::uint64_t number, std::size_t cost) noexcept
 }
 
 Result<> Core::link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat) {
-  if (peer.seen > sent_max_) return fail(Code::Protocol, "the peer claims to have received a message that was never sent");
+  if (peer.seen > sent_max_)
+    return fail(Code::Protocol, "the peer claims to have received a message that was never sent");
   ring_.trim(peer.handled);
   is_linked_ = true;
   peer_window_ = peer_window;
