@@ -76,6 +76,13 @@ class TheServiceOfKeelNew(unittest.TestCase):
         self.assertEqual(author.ask(port, "GET", f"/notes/{note}")[0], 200)
         self.assertEqual(service.end(signal.SIGTERM), 0, service.text())
 
+    def test_names_the_package_that_its_tests_need_where_it_is_missing(self):
+        command = ["cmake", "--preset", "dev", "-B", "build/alone", "-D", f"CMAKE_PREFIX_PATH={OPTIONS.prefix}",
+                   "-D", "CMAKE_DISABLE_FIND_PACKAGE_GTest=ON"]
+        with self.assertRaisesRegex(AssertionError, r"Debian:\s+libgtest-dev"):
+            self.project.run(command)
+        self.project.run([*command, "-D", "BUILD_TESTING=OFF"])
+
     def test_has_a_good_configuration_for_production(self):
         said = self.project.run([self.project.path("build/dev/journal"), "--config", "deploy/service.yaml",
                                  "--check-config"])
