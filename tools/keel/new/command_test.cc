@@ -66,6 +66,8 @@ TEST_F(NewCommand, writes_a_whole_service_in_which_nothing_has_the_templates_nam
             "#include \"service.h\"\n\nint main(int argc, char** argv) { return keel::app::run<TeaShop>({\"tea_shop\", "
             "VERSION}, "
             "argc, argv); }\n");
+  EXPECT_NE(read(folder_ / "tea_shop/tests/notes_test.cc").find("app::TestApp<::TeaShop>"), std::string::npos)
+      << "a Timer of the service is not keel::Timer";
 }
 
 TEST_F(NewCommand, begins_with_a_contract_when_it_is_asked_for_one) {

@@ -35,7 +35,8 @@ TEST(Names, that_are_none_are_refused_with_one_that_would_do) {
 
 TEST(Names, of_the_language_and_of_the_build_are_refused) {
   for (const char* name :
-       {"class", "xor_eq", "alignas", "co_await", "test", "install", "all", "keel", "notes", "std"}) {
+       {"class", "xor_eq", "alignas", "co_await", "test", "install", "all", "keel", "notes", "std", "app", "seed",
+        "edit_cache", "list_install_components", "package_source", "preinstall", "rebuild_cache"}) {
     EXPECT_FALSE(Names::of(name)) << name;
   }
   for (const char* name : {"classes", "shop", "a"}) EXPECT_TRUE(Names::of(name)) << name;

@@ -12,7 +12,7 @@ namespace {
 
 using namespace keel;
 
-using TestApp = app::TestApp<ServiceName>;
+using TestApp = app::TestApp<::ServiceName>;
 
 app::TestAppOptions service_name(app::TestAppOptions options = {}) {
   options.settings.push_back("database.migrations=" MIGRATIONS);
