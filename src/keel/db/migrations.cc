@@ -324,35 +324,33 @@ Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& m
   });
 }
 
-Result<bool> undo_last(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ,
-                       int& version) {
-  return in_transaction(target, [&]() -> Result<bool> {
-    KEEL_TRY(version, check_applied(target, migrations, may_differ));
-    if (version == 0) return false;
-    const Migration& last = migrations[static_cast<std::size_t>(version) - 1];
-    if (last.down_name.empty()) {
+// Undoes the last file in the current transaction. False: none is applied.
+Result<bool> undo(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ, int& version) {
+  KEEL_TRY(version, check_applied(target, migrations, may_differ));
+  if (version == 0) return false;
+  const Migration& last = migrations[static_cast<std::size_t>(version) - 1];
+  if (last.down_name.empty()) {
+    return refuse(Code::FailedPrecondition,
+                  "migrations: {} cannot be undone: there is no {}{}; write it, or undo the change in a new file "
+                  "(keel migrate new)",
+                  last.name, last.name.substr(0, last.name.size() - 4), down_suffix);
+  }
+  if (static_cast<std::size_t>(version) < migrations.size() &&
+      !migrations[static_cast<std::size_t>(version)].has_transaction) {
+    KEEL_TRY(const int steps, target.steps_done(migrations[static_cast<std::size_t>(version)]));
+    if (steps != 0) {
       return refuse(Code::FailedPrecondition,
-                    "migrations: {} cannot be undone: there is no {}{}; write it, or undo the change in a new file "
-                    "(keel migrate new)",
-                    last.name, last.name.substr(0, last.name.size() - 4), down_suffix);
+                    "migrations: {} is half applied, and comes after {}: finish it first with keel migrate up",
+                    migrations[static_cast<std::size_t>(version)].name, last.name);
     }
-    if (static_cast<std::size_t>(version) < migrations.size() &&
-        !migrations[static_cast<std::size_t>(version)].has_transaction) {
-      KEEL_TRY(const int steps, target.steps_done(migrations[static_cast<std::size_t>(version)]));
-      if (steps != 0) {
-        return refuse(Code::FailedPrecondition,
-                      "migrations: {} is half applied, and comes after {}: finish it first with keel migrate up",
-                      migrations[static_cast<std::size_t>(version)].name, last.name);
-      }
-    }
-    Migration down = last;
-    down.name = last.down_name;
-    down.text = last.down_text;
-    KEEL_TRY_VOID(run(target, down));
-    KEEL_TRY_VOID(target.forget(last));
-    --version;
-    return true;
-  });
+  }
+  Migration down = last;
+  down.name = last.down_name;
+  down.text = last.down_text;
+  KEEL_TRY_VOID(run(target, down));
+  KEEL_TRY_VOID(target.forget(last));
+  --version;
+  return true;
 }
 
 // Call it between prepare() and finish().
@@ -402,7 +400,7 @@ Result<Migrated> migrate_down(MigrationTarget& target, const std::string& folder
     Migrated migrated;
     Result<bool> more = true;
     while (more && *more && migrated.applied < count) {
-      more = undo_last(target, migrations, false, migrated.version);
+      more = in_transaction(target, [&] { return undo(target, migrations, false, migrated.version); });
       if (more && *more) ++migrated.applied;
     }
     if (!more) return std::move(more).error();
@@ -414,11 +412,27 @@ Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder
   KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder, target.database()));
   return prepared(target, [&]() -> Result<Migrated> {
     int version = 0;
-    KEEL_TRY(const bool is_undone, undo_last(target, migrations, true, version));
-    if (!is_undone)
+    bool is_applied = false;
+    // One transaction: with a mistake in the new text the file stays applied as it was.
+    Result<bool> is_undone = in_transaction(target, [&]() -> Result<bool> {
+      KEEL_TRY(const bool undone, undo(target, migrations, true, version));
+      if (!undone) return false;
+      const Migration& file = migrations[static_cast<std::size_t>(version)];
+      if (!file.has_transaction) return true;
+      KEEL_TRY_VOID(run(target, file));
+      KEEL_TRY_VOID(target.record(file, now_sec()));
+      ++version;
+      is_applied = true;
+      return true;
+    });
+    if (!is_undone) return std::move(is_undone).error();
+    if (!*is_undone)
       return refuse(Code::FailedPrecondition, "migrations: there is no applied file that could be applied again");
-    const int last = version + 1;
-    KEEL_TRY_VOID(apply_next(target, migrations, last, version));
+    if (is_applied) return Migrated{1, version};
+    if (Result<bool> applied = apply_next(target, migrations, version + 1, version); !applied) {
+      return refuse(applied.error().code(), "{}; it is undone now: keel migrate up applies it",
+                    applied.error().message());
+    }
     return Migrated{1, version};
   });
 }

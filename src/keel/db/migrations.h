@@ -122,7 +122,9 @@ Result<Migrated> migrate(MigrationTarget& target, const std::string& folder, int
 // Undoes the last `count` applied files, the latest first; if fewer are applied, all of them.
 Result<Migrated> migrate_down(MigrationTarget& target, const std::string& folder, int count = 1);
 
-// Undoes the last applied file and applies it again; the file may have changed since it was applied.
+// Undoes the last applied file and applies it again; the file may have changed since it was applied. Both happen in one
+// transaction, so that after an error the file is still applied as it was. A file without a transaction is undone
+// first; after an error migrate() applies it.
 Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder);
 
 // All files, in order. The database is not changed.

@@ -115,6 +115,10 @@ TEST_F(PostgresMigrations, are_undone_done_again_and_looked_at) {
   EXPECT_TRUE((*files)[1].is_applied && (*files)[1].has_down && (*files)[1].applied_at > 0);
   EXPECT_FALSE((*files)[2].is_applied);
   EXPECT_EQ(migrate_redo(options_of(options))->version, 2);
+  folder_.write("0002_b.sql", "create tabel b;");
+  EXPECT_EQ(migrate_redo(options_of(options)).error().code(), Code::InvalidArgument);
+  folder_.write("0002_b.sql", "create table b (id int);");
+  EXPECT_TRUE((*migration_status(options_of(options)))[1].is_applied) << "a mistake leaves it as it was";
   EXPECT_EQ(migrate_down(options_of(options), 2)->applied, 2);
   EXPECT_EQ(apply()->applied, 3);
   const auto refused = migrate_down(options_of(options));

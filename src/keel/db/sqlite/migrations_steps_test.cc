@@ -111,6 +111,42 @@ TEST_F(MigrationSteps, that_were_edited_are_applied_anew_if_they_are_the_last) {
   EXPECT_NE(message(migrate_redo(*connection, folder.path())).find("0001_a.sql has changed"), std::string::npos);
 }
 
+TEST_F(MigrationSteps, that_were_edited_with_a_mistake_stay_applied_as_they_were) {
+  file("0002_b.down.sql", "drop table b;");
+  ASSERT_TRUE(migrate(*connection, folder.path()));
+  ASSERT_TRUE(connection->run("insert into a values (7)"));
+  file("0002_b.sql", "create tabel b;");
+
+  EXPECT_EQ(message(migrate_redo(*connection, folder.path())),
+            "migrations: 0002_b.sql:1: near \"tabel\": syntax error");
+  EXPECT_EQ(tables_of(*connection), "a b");
+  EXPECT_EQ(number(*connection, "select count(*) from b"), 1);
+  file("0002_b.sql", "create table bb (id integer primary key);");
+  const auto anew = migrate_redo(*connection, folder.path());
+  ASSERT_TRUE(anew) << message(anew);
+  EXPECT_EQ(anew->version, 2);
+  EXPECT_EQ(tables_of(*connection), "a bb");
+  EXPECT_EQ(number(*connection, "select id from a"), 7) << "the file before was not undone";
+}
+
+TEST_F(MigrationSteps, without_a_transaction_are_undone_before_they_are_applied_anew) {
+  const std::string head = "-- keel: no transaction\n";
+  file("0002_b.down.sql", "drop table b;");
+  file("0002_b.sql", head + "create table b (id integer);");
+  ASSERT_TRUE(migrate(*connection, folder.path()));
+  file("0002_b.sql", head + "create tabel b;");
+
+  EXPECT_EQ(message(migrate_redo(*connection, folder.path())),
+            "migrations: 0002_b.sql:2: near \"tabel\": syntax error; it is undone now: keel migrate up applies it");
+  EXPECT_EQ(tables_of(*connection), "a");
+  file("0002_b.sql", head + "create table b (id integer); vacuum;");
+  EXPECT_EQ(migrate(*connection, folder.path())->applied, 1);
+  const auto anew = migrate_redo(*connection, folder.path());
+  ASSERT_TRUE(anew) << message(anew);
+  EXPECT_EQ(anew->version, 2);
+  EXPECT_EQ(tables_of(*connection), "a b");
+}
+
 TEST_F(MigrationSteps, name_what_undoes_nothing) {
   file("0003_c.down.sql", "drop table c;");
   EXPECT_EQ(
