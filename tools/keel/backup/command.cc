@@ -27,6 +27,7 @@ constexpr std::string_view help_text =
 Copies an SQLite database to the file TARGET while a service reads and writes it. The copy is of one moment. It is
 made as TARGET.part and takes its name when all of it is on the disk, so TARGET is a whole copy, or what was there
 before. Writers wait for nothing; what they write meanwhile stays in the write-ahead log until the copy is done.
+While a copy is made, another one to the same TARGET is refused.
 A PostgreSQL database is copied by pg_dump or pg_basebackup.
 
   --database FILE   the database (default: what KEEL_DATABASE__PATH says, as to a service; else data/app.db)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +27,21 @@ Result<> sync_folder_of(const std::string& path) {
   ::close(fd);
   if (error != 0) return Error::from_errno("fsync", error);
   return {};
+}
+
+// Locks the file, which it creates. Another process that ends just now may have removed the file that was opened here.
+Result<int> lock_file(const std::string& path) {
+  while (true) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return Error::from_errno("open", errno).because(path);
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {  // Some file systems have no locks.
+      ::close(fd);
+      return fail(Code::Unavailable, "another copy to this target is being made");
+    }
+    struct stat mine{}, named{};
+    if (::fstat(fd, &mine) == 0 && ::stat(path.c_str(), &named) == 0 && mine.st_ino == named.st_ino) return fd;
+    ::close(fd);
+  }
 }
 
 }  // namespace
@@ -59,6 +75,8 @@ Result<> Backup::open() {
   KEEL_TRY_VOID(source_->run_script("begin; select count(*) from sqlite_schema"));
 
   if (options_.vfs == nullptr) {
+    // The lock is not on the part: on NFS it would keep out SQLite's own.
+    KEEL_TRY(lock_, lock_file(lock_path()));
     const int fd = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) return Error::from_errno("open", errno).because(part_);
     ::fchmod(fd, 0600);
@@ -117,9 +135,13 @@ void Backup::close() noexcept {
   if (backup_ != nullptr) sqlite3_backup_finish(std::exchange(backup_, nullptr));
   if (copy_ != nullptr) sqlite3_close_v2(std::exchange(copy_, nullptr));
   source_.reset();
-  if (!std::exchange(is_made_, false) || options_.vfs != nullptr) return;
-  // The files that checking a copy may leave.
-  for (const char* const suffix : {"", "-wal", "-shm"}) ::unlink((part_ + suffix).c_str());
+  if (std::exchange(is_made_, false) && options_.vfs == nullptr) {
+    // The files that checking a copy may leave.
+    for (const char* const suffix : {"", "-wal", "-shm"}) ::unlink((part_ + suffix).c_str());
+  }
+  if (lock_ < 0) return;
+  ::unlink(lock_path().c_str());
+  ::close(std::exchange(lock_, -1));
 }
 
 }  // namespace keel::db::sqlite

@@ -6,12 +6,13 @@
 // The copy has the state of one moment: begin() takes a snapshot and keeps it, so that writers can continue and the
 // copy never has to restart. Until the copy is done, the WAL of the source cannot be emptied and grows with each write.
 // The copy is made next to the target, as target.part, and is renamed when all of it is on the disk: the target is
-// always either the whole copy or the previous file. The copy has mode 0600. Database::backup() (db/database.h) runs
-// the steps on the database's pool.
+// always either the whole copy or the previous file. The copy has mode 0600. Meanwhile target.part.lock is locked, so
+// that another backup to the same target fails instead of writing to the same part. Database::backup()
+// (db/database.h) runs the steps on the database's pool.
 //
 // Errors:   those of sqlite/connection.h: NotFound: the source does not exist. InvalidArgument: the target is the
-//           source. ResourceExhausted: no room. Unavailable: the source cannot be read, or the target cannot be
-//           written. After an error target.part is removed.
+//           source. ResourceExhausted: no room. Unavailable: the source cannot be read, the target cannot be
+//           written, or another backup to the target is being made. After an error target.part is removed.
 // Threads:  one at a time; steps may run on different threads.
 // Cost:     each step reads and writes `pages` pages; the last one also syncs. Blocks.
 
@@ -64,6 +65,7 @@ class Backup {
   Result<> open();
   Result<> finish();
   void close() noexcept;
+  std::string lock_path() const { return part_ + ".lock"; }
 
   const BackupOptions options_;
   const std::string part_;
@@ -74,6 +76,7 @@ class Backup {
   std::int64_t copied_ = 0;
   Check check_ = nullptr;
   bool is_made_ = false;  // Whether target.part exists and must be removed.
+  int lock_ = -1;
 };
 
 }  // namespace keel::db::sqlite

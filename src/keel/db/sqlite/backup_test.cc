@@ -88,6 +88,30 @@ TEST_F(Backups, replace_an_older_one_when_they_are_whole_and_leave_it_otherwise)
   EXPECT_EQ(number(target, "select count(*) from t"), 2000);
 }
 
+TEST_F(Backups, to_one_target_are_made_one_at_a_time) {
+  auto first = Backup::begin({.source = source, .target = target, .pages = 1}).value();
+  EXPECT_FALSE(first->step().value());
+
+  for (int i = 0; i < 2; ++i) {
+    const auto second = Backup::begin({.source = source, .target = target});
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code(), Code::Unavailable);
+    EXPECT_EQ(said(second.error()), "backup to '" + target + "': another copy to this target is being made");
+  }
+  EXPECT_TRUE(Backup::begin({.source = source, .target = folder / "other.db"}));
+  bool is_done = false;
+  while (!is_done) {
+    const auto stepped = first->step();
+    ASSERT_TRUE(stepped) << said(stepped.error());
+    is_done = *stepped;
+  }
+  EXPECT_EQ(number(target, "select count(*) from t"), 2000);
+  EXPECT_EQ(number(target, "select count(*) from pragma_integrity_check where integrity_check = 'ok'"), 1);
+  EXPECT_FALSE(has_part());
+  EXPECT_FALSE(std::filesystem::exists(target + ".part.lock"));
+  EXPECT_TRUE(Backup::begin({.source = source, .target = target}));
+}
+
 TEST_F(Backups, say_what_is_wrong) {
   const auto none = Backup::begin({.source = folder / "none.db", .target = target});
   ASSERT_FALSE(none);
