@@ -55,6 +55,17 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
+// Matches this path, relative to the top, and no other.
+std::string pattern_of(const std::string& path) {
+  std::string pattern = "/";
+  for (const char c : std::filesystem::path(path).lexically_normal().string()) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  if (pattern.size() > 1 && pattern.ends_with('/')) pattern.pop_back();
+  return pattern;
+}
+
 template <class T>
 Result<T> read_json(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -91,10 +102,10 @@ std::vector<std::string> environment_of_cmake() {
 void DevSettings::fields(config::Schema& v) {
   config::field(v, "preset", preset, "the preset of CMakePresets.json");
   config::field(v, "target", target, "the program that is built and started, a target of CMake");
-  config::field(v, "build", build, "the build folder; build/PRESET unless given");
+  config::field(v, "build", build, "the build folder, relative to this file; build/PRESET unless given");
   config::field(v, "arguments", arguments, "arguments of the program; those of the command line are appended");
   config::field(v, "restart_on", restart_on, "files that the program reads when it starts, as patterns of fnmatch(3)");
-  config::field(v, "ignore", ignore, "files and folders that are ignored; /name matches only at the top");
+  config::field(v, "ignore", ignore, "files and folders that are ignored: /path from this folder, a name at any depth");
 }
 
 Result<Project> Project::read(std::string folder, const std::string& preset, const std::string& target) {
@@ -116,6 +127,10 @@ Result<Project> Project::read(std::string folder, const std::string& preset, con
                        "which program is to run? Write\ndev:\n  target: NAME\nto " + path + ", or give --target NAME");
   }
   if (settings.build.empty()) settings.build = "build/" + settings.preset;
+  if (settings.build.starts_with('/')) {
+    return Error::text(Code::InvalidArgument,
+                       path + ": dev.build: " + settings.build + ": expected a folder relative to " + folder);
+  }
   return Project(std::move(folder), std::move(settings));
 }
 
@@ -123,6 +138,7 @@ std::vector<std::string> Project::ignored() const {
   std::vector<std::string> patterns = {"/build*", "/install", "*~",     "#*#",   "4913", "*.swp",
                                        "*.swx",   "*.db",     "*.db-*", "*.log", "*.o",  "__pycache__"};
   patterns.insert(patterns.end(), settings_.ignore.begin(), settings_.ignore.end());
+  patterns.push_back(pattern_of(build()));
   return patterns;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dev/watcher.h"
 #include "keel/db/testing/folder.h"
 
 namespace keel::dev::project_test {
@@ -52,6 +53,24 @@ TEST_F(ProjectTest, says_what_is_missing) {
   std::filesystem::remove(folder_ / "CMakeLists.txt");
   folder_.write("keel.yaml", "dev:\n  target: shop\n");
   EXPECT_NE(problem().find("has no CMakeLists.txt"), std::string::npos) << problem();
+}
+
+TEST_F(ProjectTest, ignores_its_build_folder_whatever_its_name) {
+  const auto ignores = [&](const std::string& build, const std::string& path) {
+    folder_.write("keel.yaml", "dev:\n  target: shop\n  build: \"" + build + "\"\n");
+    return Ignored(read()->ignored()).matches(path);
+  };
+  EXPECT_TRUE(ignores("out/dev", "out/dev"));
+  EXPECT_FALSE(ignores("out/dev", "out"));
+  EXPECT_FALSE(ignores("out/dev", "dev"));
+  EXPECT_FALSE(ignores("out/dev", "src/out/dev"));
+  EXPECT_TRUE(ignores("./cmake-build-debug/", "cmake-build-debug"));
+  EXPECT_TRUE(ignores("out[1]", "out[1]"));
+  EXPECT_FALSE(ignores("out[1]", "out1"));
+  EXPECT_TRUE(ignores("out", "build-release"));
+  EXPECT_FALSE(ignores("out", "src/build-notes.cc"));
+  folder_.write("keel.yaml", "dev:\n  target: shop\n  build: /tmp/shop\n");
+  EXPECT_NE(read().error().describe().find("dev.build: /tmp/shop: expected a folder relative to "), std::string::npos);
 }
 
 TEST_F(ProjectTest, starts_again_for_what_its_program_reads) {

@@ -30,11 +30,10 @@ bool is_in(const std::string& path, const std::string& folder) {
 bool Ignored::matches(std::string_view path) const {
   const std::string name(name_of(path));
   if (name.starts_with('.')) return true;
-  const bool is_at_top = !path.contains('/');
+  const std::string whole(path);
   return std::ranges::any_of(patterns_, [&](const std::string& pattern) {
-    const bool is_of_top = pattern.starts_with('/');
-    if (is_of_top && !is_at_top) return false;
-    return ::fnmatch(pattern.c_str() + (is_of_top ? 1 : 0), name.c_str(), 0) == 0;
+    if (pattern.starts_with('/')) return ::fnmatch(pattern.c_str() + 1, whole.c_str(), FNM_PATHNAME) == 0;
+    return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
   });
 }
 

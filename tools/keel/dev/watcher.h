@@ -25,7 +25,7 @@
 namespace keel::dev {
 
 // The names that are ignored: those that begin with a dot, and those that match one of the patterns of fnmatch(3). A
-// pattern with a '/' in front matches only at the top, any other at any depth.
+// pattern with a '/' in front matches a path from the top, any other a name at any depth.
 class Ignored {
  public:
   explicit Ignored(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
