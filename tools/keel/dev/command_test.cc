@@ -31,7 +31,8 @@ if [ "$1" = -S ]; then
   touch build/dev/CMakeCache.txt
   echo '{"configurations":[{"targets":[{"name":"app","jsonFile":"app.json"}]}]}' >$reply/codemodel-v2-1.json
   echo '{"type":"EXECUTABLE","artifacts":[{"path":"app"}]}' >$reply/app.json
-  echo configured
+  [ ! -e slow_configure ] || sleep 0.5
+  echo configured >>.configures
 else
   case $(cat source) in
     broken) echo "$PWD/source:1:7: error: it is broken"; exit 1 ;;
@@ -195,6 +196,26 @@ TEST_F(DevCommand, ends_a_build_for_the_next_save_and_with_itself) {
   const Instant begin = Host::system().now();
   EXPECT_EQ(end(SIGINT), 0);
   EXPECT_LT(Host::system().now() - begin, 10_s);
+}
+
+TEST_F(DevCommand, runs_cmake_again_for_changed_presets_though_a_save_has_interrupted_it) {
+  const auto configures = [&] { return fs::file_size(folder_ / ".configures") / std::string("configured\n").size(); };
+  folder_.write("slow_configure", "");
+  start();
+  ASSERT_TRUE(says("is serving on"));
+  EXPECT_EQ(configures(), 1u);
+
+  save("CMakePresets.json", "{}");
+  ASSERT_TRUE(says("CMakePresets.json changed"));
+  save("source", "2");
+
+  ASSERT_TRUE(says("source changed"));
+  ASSERT_TRUE(says("it has taken over"));
+  EXPECT_EQ(configures(), 2u);
+  save("source", "3");
+  ASSERT_TRUE(says("it has taken over"));
+  EXPECT_EQ(configures(), 2u);
+  EXPECT_EQ(end(SIGINT), 0);
 }
 
 TEST_F(DevCommand, passes_arguments_on_and_says_what_is_wrong_with_its_own) {

@@ -136,20 +136,21 @@ void Session::stop() {
 }
 
 Result<> Session::build(const std::set<std::string>& changed) {
-  bool configure = !project_.is_configured();
+  has_to_configure_ = has_to_configure_ || !project_.is_configured();
   for (const std::string& file : changed) {
-    configure = configure || project_.has_to_configure(file);
+    const bool is_any = file == ".";  // Any file may have changed.
+    has_to_configure_ = has_to_configure_ || is_any || project_.has_to_configure(file);
     if (file == "keel.yaml") {
       say("keel.yaml is read when keel dev starts: start it again");
     } else {
-      has_to_start_ = has_to_start_ || project_.restarts_on(file);
+      has_to_start_ = has_to_start_ || is_any || project_.restarts_on(file);
     }
   }
   if (!changed.empty()) {
     say(list(changed) + (builder_.is_running() ? ": the build starts again" : ""));
     saved_ = now();
   }
-  return builder_.start(project_.steps(configure), now());
+  return builder_.start(project_.steps(has_to_configure_), now());
 }
 
 std::string Session::who_serves() const {
@@ -167,6 +168,7 @@ void Session::tell_failure(const Built& built) const {
 }
 
 Result<> Session::take_build(const Built& built) {
+  if (built.step != "configure") has_to_configure_ = false;
   if (!built.is_good) {
     tell_failure(built);
     return {};

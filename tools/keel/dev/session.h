@@ -61,6 +61,7 @@ class Session {
   Instant saved_;            // The time of the save that led to the current build or start.
   bool has_served_ = false;  // The first start is reported with the time since the beginning.
   bool has_to_start_ = true;
+  bool has_to_configure_ = false;  // Until CMake has run: a save may end the build that runs it.
   Identity started_;
   int stops_asked_ = 0;
   int code_ = 0;
