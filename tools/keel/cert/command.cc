@@ -26,6 +26,7 @@ constexpr int was_not_written = 1;
 constexpr int was_wrong = 2;
 constexpr Duration validity = Duration::seconds(365 * 24 * 3600);
 constexpr std::size_t name_bytes_max = 253;
+constexpr std::size_t common_name_bytes_max = 64;  // RFC 5280, appendix A.1: ub-common-name.
 
 constexpr std::string_view help =
     R"(keel cert [NAME...] [--dir FOLDER]
@@ -73,7 +74,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
       options.folder = arguments[++i];
     } else if (argument.starts_with('-')) {
       return Error::text(Code::InvalidArgument, argument + ": there is no such option; keel cert --help lists them");
-    } else if (Address::ip(argument, 0)) {
+    } else if (Address::ip(argument, 0) && !argument.contains('%')) {  // A zone is of one machine only.
       options.addresses.push_back(argument);
     } else if (is_host_name(argument)) {
       options.names.push_back(argument);
@@ -88,22 +89,35 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
-// Writes all of it or nothing: a service that is using the file never sees a part of it.
-Result<> write(const fs::path& path, const std::string& text, mode_t mode) {
-  const std::string beside = path.string() + ".new";
-  ::unlink(beside.c_str());
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  if (file < 0) return Error::from_errno("open", errno).because(beside);
-  const ssize_t put = ::write(file, text.data(), text.size());
-  const int problem = put < 0 ? errno : put != static_cast<ssize_t>(text.size()) ? ENOSPC : 0;
-  ::close(file);
-  if (problem != 0) {
-    ::unlink(beside.c_str());
-    return Error::from_errno("write", problem).because(beside);
+// A file that gets its name when all files are written: a service that is using the one before never sees a part of it.
+class File {
+ public:
+  explicit File(fs::path path) : path_(std::move(path)), beside_(path_.string() + ".new") {}
+  ~File() { ::unlink(beside_.c_str()); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  Result<> write(const std::string& text, mode_t mode) const {
+    std::error_code ignored;
+    if (fs::is_directory(path_, ignored)) return Error::from_errno("open", EISDIR).because(path_.string());
+    ::unlink(beside_.c_str());
+    const int file = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (file < 0) return Error::from_errno("open", errno).because(beside_);
+    const ssize_t put = ::write(file, text.data(), text.size());
+    const int problem = put < 0 ? errno : put != static_cast<ssize_t>(text.size()) ? ENOSPC : 0;
+    ::close(file);
+    if (problem != 0) return Error::from_errno("write", problem).because(beside_);
+    return {};
   }
-  if (::rename(beside.c_str(), path.c_str()) != 0) return Error::from_errno("rename", errno).because(path.string());
-  return {};
-}
+  Result<> take_name() const {
+    if (::rename(beside_.c_str(), path_.c_str()) == 0) return {};
+    return Error::from_errno("rename", errno).because(path_.string());
+  }
+
+ private:
+  const fs::path path_;
+  const std::string beside_;
+};
 
 Result<> make(const Options& options) {
   std::error_code problem;
@@ -111,11 +125,17 @@ Result<> make(const Options& options) {
   if (problem) return Error::from_errno("mkdir", problem.value()).because(options.folder);
   tls::testing::Authority authority("Keel, for development");
   const std::string& first = options.names.empty() ? options.addresses.front() : options.names.front();
-  const tls::KeyPair pair = authority.issue(
-      {.common_name = first, .names = options.names, .addresses = options.addresses, .valid_until = validity});
-  const fs::path folder = options.folder;
-  KEEL_TRY_VOID(write(folder / "service.pem", pair.certificate_pem + pair.key_pem, S_IRUSR | S_IWUSR));
-  return write(folder / "root.pem", authority.pem(), S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH);
+  // Clients compare with `names` and `addresses`.
+  const tls::KeyPair pair = authority.issue({.common_name = first.size() <= common_name_bytes_max ? first : "keel cert",
+                                             .names = options.names,
+                                             .addresses = options.addresses,
+                                             .valid_until = validity});
+  const File service(fs::path(options.folder) / "service.pem");
+  const File root(fs::path(options.folder) / "root.pem");
+  KEEL_TRY_VOID(service.write(pair.certificate_pem + pair.key_pem, S_IRUSR | S_IWUSR));
+  KEEL_TRY_VOID(root.write(authority.pem(), S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+  KEEL_TRY_VOID(root.take_name());
+  return service.take_name();
 }
 
 }  // namespace

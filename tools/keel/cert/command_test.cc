@@ -54,6 +54,23 @@ TEST_F(CertCommand, makes_one_for_the_names_that_are_given) {
   EXPECT_EQ(names(), "shop.test, *.shop.test, 192.0.2.7");
 }
 
+TEST_F(CertCommand, makes_one_for_a_name_that_is_too_long_for_a_subject) {
+  const std::string name = std::string(60, 'a') + ".example.com";
+  ASSERT_EQ(run({name}), 0);
+  EXPECT_EQ(names(), name);
+}
+
+TEST_F(CertCommand, replaces_both_files_or_none) {
+  ASSERT_EQ(run({}), 0);
+  const std::string before = read(service());
+  std::filesystem::remove(root());
+  std::filesystem::create_directory(root());
+
+  EXPECT_EQ(run({}), 1);
+  EXPECT_EQ(read(service()), before);
+  EXPECT_FALSE(std::filesystem::exists(service() + ".new")) << "it has the key";
+}
+
 TEST_F(CertCommand, replaces_what_was_there) {
   ASSERT_EQ(run({}), 0);
   const std::string before = read(service());
@@ -65,6 +82,7 @@ TEST_F(CertCommand, says_what_cannot_be_used) {
   EXPECT_EQ(run({"a b"}), 2);
   EXPECT_EQ(run({".test"}), 2);
   EXPECT_EQ(run({"a..test"}), 2);
+  EXPECT_EQ(run({"fe80::1%lo"}), 2);
   EXPECT_EQ(run({"--valid"}), 2);
   EXPECT_EQ(run_command({"--dir"}), 2);
   EXPECT_FALSE(std::filesystem::exists(service()));
