@@ -54,16 +54,22 @@ class Command {
       options_.plan.host = options_.url.host;
     }
 
-    // Opened before the run: otherwise a file that cannot be created would be noticed only at the end.
+    // Opened before the run: otherwise a file that cannot be created would be noticed only at the end. Its text stays
+    // until there is a report.
     if (!options_.json.empty() && !is_quiet()) {
-      json_.reset(std::fopen(options_.json.c_str(), "we"));
+      json_.reset(std::fopen(options_.json.c_str(), "ae"));
       if (json_ == nullptr) {
         return refuse(Error::from_errno("open", errno).because("--json " + options_.json), was_wrong);
       }
     }
     Interrupts interrupts;
     const auto ran = options_.steps.empty() ? once(*mix, interrupts) : steps(*mix, interrupts);
-    if (!ran) return refuse(ran.error(), was_wrong);
+    if (!ran) {
+      // What was measured before is worth a report.
+      const bool has_run = !report_.parts.empty();
+      if (has_run && !options_.json.empty() && !write_json()) return was_wrong;
+      return refuse(ran.error(), has_run || ran.error().code() == Code::Unavailable ? had_errors : was_wrong);
+    }
     if (!options_.json.empty() && !write_json()) return was_wrong;
     if (report_.parts.back().measurement.is_interrupted) return was_interrupted;
     return has_errors(report_) ? had_errors : succeeded;
@@ -126,7 +132,9 @@ class Command {
   bool write_json() const {
     const std::string written = json(options_, report_);
     std::FILE* const file = is_quiet() ? stdout : json_.get();
-    const bool is_written = std::fwrite(written.data(), 1, written.size(), file) == written.size();
+    // EINVAL: a pipe or a device.
+    const bool is_empty = is_quiet() || ::ftruncate(::fileno(file), 0) == 0 || errno == EINVAL;
+    const bool is_written = is_empty && std::fwrite(written.data(), 1, written.size(), file) == written.size();
     if (std::fflush(file) == 0 && is_written) return true;
     std::fprintf(stderr, "keel load: --json %s: %s\n", options_.json.c_str(), std::strerror(errno));
     return false;

@@ -1,6 +1,8 @@
 // The program as its users meet it: exit codes, what it says, and where.
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -21,6 +23,11 @@ namespace {
 using testing::Ran;
 
 Ran run(const std::string& arguments) { return testing::run(KEEL_PROGRAM " " + arguments); }
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
 
 http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); }
 
@@ -55,8 +62,7 @@ TEST_F(CommandTest, a_good_run_ends_with_0_and_a_report) {
   EXPECT_NE(ran.out.find("closed loop, 64 connections"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("errors    none"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("us CPU per request"), std::string::npos) << ran.out;
-  std::ifstream file(json);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string text = read(json);
   EXPECT_NE(text.find("\"complete\": true"), std::string::npos) << text;
   std::remove(json.c_str());
 }
@@ -135,6 +141,40 @@ TEST(Command, without_a_server_it_says_so_in_one_line) {
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(ran.out.starts_with("keel load: 127.0.0.1:1: ")) << ran.out;
   EXPECT_EQ(ran.out.find('\n'), ran.out.size() - 1) << ran.out;
+}
+
+TEST(Command, steps_of_a_server_that_does_not_respond_end_with_1_and_a_report) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 64), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string json = ::testing::TempDir() + "keel_load_silent_" + std::to_string(getpid()) + ".json";
+  std::ofstream(json) << "a former report";
+
+  const Ran ran = run("load http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) +
+                      "/ --steps 50 --connections 4 --duration 200ms --warmup 0s --timeout 100ms --json " + json);
+
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("the capacity could not be measured: no request got a response"), std::string::npos)
+      << ran.out;
+  EXPECT_TRUE(read(json).starts_with("{\n")) << read(json);
+  std::remove(json.c_str());
+  ::close(listener);
+}
+
+TEST_F(CommandTest, a_mistake_leaves_a_former_report_as_it_was) {
+  const std::string json = ::testing::TempDir() + "keel_load_former_" + std::to_string(getpid()) + ".json";
+  std::ofstream(json) << "a former report, which is longer than nothing";
+
+  const Ran ran = run("load " + url_ + "hello --duration 1h --server-pid 4194303 --json " + json);
+
+  EXPECT_EQ(ran.code, 2) << ran.out;
+  EXPECT_EQ(read(json), "a former report, which is longer than nothing");
+  std::remove(json.c_str());
 }
 
 TEST(Command, mistakes_end_with_2) {
