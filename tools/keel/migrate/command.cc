@@ -15,6 +15,7 @@
 #include "keel/data/json_write.h"
 #include "keel/data/timestamp.h"
 #include "keel/db/migrations.h"
+#include "keel/db/postgres/error.h"
 #include "migrate/target.h"
 
 namespace keel::migrate {
@@ -337,7 +338,8 @@ int run_command(const std::vector<std::string>& arguments) {
   }
   const bool is_of_files = error.code() == Code::FailedPrecondition || error.code() == Code::InvalidArgument ||
                            error.code() == Code::AlreadyExists || error.code() == Code::Conflict ||
-                           error.code() == Code::Internal;
+                           error.code() == Code::Internal ||
+                           (error.code() == Code::PermissionDenied && db::postgres::server_error(error) != nullptr);
   return is_of_files ? was_refused : was_wrong;
 }
 

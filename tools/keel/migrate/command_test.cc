@@ -185,7 +185,7 @@ class MigrateOnPostgres : public MigrateCommand {
 
   void SetUp() override {
     if (!RealServer::is_installed()) GTEST_SKIP() << RealServer::missing;
-    static RealServer server;
+    static RealServer server({.access = {"local all keel_guest trust"}});
     // In these tests names have no spaces, and the program is asked as a service is.
     setenv("KEEL_DATABASE__TYPE", "postgres", 1);
     setenv("KEEL_DATABASE__URL", server.url().c_str(), 1);
@@ -248,6 +248,27 @@ TEST_F(MigrateOnPostgres, applies_undoes_looks_and_checks) {
   EXPECT_EQ(unreachable.code, 2);
   EXPECT_NE(unreachable.out.find("127.0.0.1:1"), std::string::npos) << unreachable.out;
   EXPECT_EQ(unreachable.out.find("secret"), std::string::npos) << unreachable.out;
+}
+
+TEST_F(MigrateOnPostgres, ends_with_1_for_what_the_server_does_not_allow) {
+  const auto refuses = [&](const char* sql, const char* reason) {
+    folder_.write("db/migrations/0002_orders.sql", sql);
+    const Ran ran = keel("up");
+    EXPECT_EQ(ran.code, 1) << ran.out;
+    EXPECT_NE(ran.out.find(reason), std::string::npos) << ran.out;
+  };
+  refuses("create view ids as select id from users;\nalter table users alter id type bigint;\n", "(0A000)");
+  refuses("create role keel_nobody;\nset local role keel_nobody;\nselect id from users;\n", "(42501)");
+  EXPECT_TRUE(link_->query("create role keel_guest login"));
+  const std::string url = std::getenv("KEEL_DATABASE__URL");
+  ASSERT_TRUE(url.ends_with("user=keel")) << url;
+  setenv("KEEL_DATABASE__URL", (url + "_guest").c_str(), 1);
+  empty();
+  EXPECT_TRUE(link_->query("revoke all on schema public from public"));
+  const Ran forbidden = keel("up");
+  EXPECT_EQ(forbidden.code, 1) << forbidden.out;
+  EXPECT_NE(forbidden.out.find("(42501)"), std::string::npos) << forbidden.out;
+  EXPECT_TRUE(link_->query("drop role keel_guest"));
 }
 
 TEST_F(MigrateOnPostgres, refuses_behind_a_pooler_what_needs_the_server_itself) {

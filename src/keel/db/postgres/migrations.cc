@@ -169,12 +169,16 @@ class Target final : public MigrationTarget {
   }
   static Result<> in_script(Result<> done, std::string_view script, int first_line, int& line) {
     if (done) return done;
+    const Code code = done.error().code();
+    bool is_of_file = code == Code::Internal || code == Code::Unsupported;
     if (const ServerError* const error = server_error(done.error())) {
       const int within = internal::line_of(script, error->position);
       if (within != 0) line = first_line + within - 1;
+      is_of_file = is_of_file || error->sqlstate.starts_with("54");  // Too complex, too many columns, …
     }
-    // Every error here must be corrected in the file.
-    if (done.error().code() == Code::Internal) return std::move(done).error().as(Code::InvalidArgument);
+    // Each of these must be corrected in the file.
+    if (is_of_file) return std::move(done).error().as(Code::InvalidArgument);
+    if (code == Code::PermissionDenied) return std::move(done).error().as(Code::FailedPrecondition);
     return done;
   }
 
