@@ -313,9 +313,19 @@ int run_command(const std::vector<std::string>& arguments) {
     std::fputs(std::string(help_text).c_str(), stdout);
     return was_done;
   }
+  const bool is_json = std::ranges::find(arguments, "--json") != arguments.end();
+  const auto tell = [&](std::string text) {
+    if (is_json) {
+      Report report;
+      report.error = std::move(text);
+      print(report);
+    } else {
+      std::fprintf(stderr, "keel migrate: %s\n", text.c_str());
+    }
+  };
   const auto options = parse(arguments);
   if (!options) {
-    std::fprintf(stderr, "keel migrate: %s\n", options.error().describe().c_str());
+    tell(options.error().describe());
     return was_wrong;
   }
   const Result<Report> done = run(*options);
@@ -329,13 +339,7 @@ int run_command(const std::vector<std::string>& arguments) {
     text += "; another process has written for " + counted(options->timeout_sec, "second") +
             ": wait for it, or give more time with --timeout";
   }
-  if (options->is_json) {
-    Report report;
-    report.error = text;
-    print(report);
-  } else {
-    std::fprintf(stderr, "keel migrate: %s\n", text.c_str());
-  }
+  tell(std::move(text));
   const bool is_of_files = error.code() == Code::FailedPrecondition || error.code() == Code::InvalidArgument ||
                            error.code() == Code::AlreadyExists || error.code() == Code::Conflict ||
                            error.code() == Code::Internal ||

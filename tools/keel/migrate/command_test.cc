@@ -134,6 +134,16 @@ TEST_F(MigrateCommand, speaks_json) {
       << refused.out;
 }
 
+TEST_F(MigrateCommand, speaks_json_of_what_is_wrong_with_its_use_too) {
+  const std::string head =
+      "{\"version\":0,\"applied\":null,\"undone\":null,\"pending\":null,\"file\":null,\"migrations\":null,"
+      "\"error\":\"";
+  expect("up --frob --json", 2, head + "--frob: there is no such option; keel migrate --help lists them\"}\n");
+  setenv("KEEL_DATABASE__TYPE", "none", 1);
+  expect("up --json", 2, head + "KEEL_DATABASE__TYPE none: expected sqlite or postgres\"}\n");
+  unsetenv("KEEL_DATABASE__TYPE");
+}
+
 TEST_F(MigrateCommand, wrong_use_ends_with_2_and_one_line) {
   expect("", 2,
          "keel migrate: expected: keel migrate status, up, down, redo, check or new; keel migrate --help says more\n");
