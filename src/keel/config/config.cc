@@ -438,23 +438,9 @@ class Loader {
   }
 
   Result<> read_secret(Secret& secret) const {
-    KEEL_TRY(const std::string file, expanded(secret.file()));
+    const char* const* const environment = sources_.environment != nullptr ? sources_.environment : environ;
+    KEEL_TRY(const std::string file, expand_credentials(secret.file(), environment));
     return secret.read(file);
-  }
-
-  // systemd passes the folder of a unit's credentials in a variable.
-  Result<std::string> expanded(const std::string& file) const {
-    constexpr std::string_view variable = "CREDENTIALS_DIRECTORY";
-    if (!file.starts_with('$') || file.substr(1, variable.size() + 1) != fmt::format("{}/", variable)) return file;
-    const char* const* all = sources_.environment != nullptr ? sources_.environment : environ;
-    for (; all != nullptr && *all != nullptr; ++all) {
-      const std::string_view entry = *all;
-      if (!entry.starts_with(variable) || entry.substr(variable.size(), 1) != "=") continue;
-      return std::string(entry.substr(variable.size() + 1)) + file.substr(1 + variable.size());
-    }
-    return Error::text(Code::InvalidArgument,
-                       fmt::format("{}: there is no variable {}, which systemd sets for a unit with LoadCredential=",
-                                   shown(file), variable));
   }
 
   void mismatch(const Field& f, const Node& node, const std::string& path) {

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "keel/base/host.h"
+#include "keel/config/internal/value.h"
 
 namespace keel::config {
 namespace {
@@ -123,6 +124,19 @@ Secret Secret::take() {
 
 void Secret::spoil() noexcept {
   if (size_ != 0) Host::current().secret(std::as_writable_bytes(std::span(text_, size_)));
+}
+
+Result<std::string> expand_credentials(const std::string& file, const char* const* environment) {
+  constexpr std::string_view variable = "CREDENTIALS_DIRECTORY";
+  if (!file.starts_with('$') || file.substr(1, variable.size() + 1) != fmt::format("{}/", variable)) return file;
+  for (const char* const* at = environment; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view entry = *at;
+    if (!entry.starts_with(variable) || entry.substr(variable.size(), 1) != "=") continue;
+    return std::string(entry.substr(variable.size() + 1)) + file.substr(1 + variable.size());
+  }
+  return Error::text(Code::InvalidArgument,
+                     fmt::format("{}: there is no variable {}, which systemd sets for a unit with LoadCredential=",
+                                 shown(file), variable));
 }
 
 }  // namespace keel::config

@@ -75,4 +75,8 @@ class Secret {
   std::string file_;
 };
 
+// Returns `file`, the path of a secret. If it begins with $CREDENTIALS_DIRECTORY/, the variable's value takes its
+// place: systemd passes there the folder of a unit's credentials. InvalidArgument: `environment` lacks the variable.
+Result<std::string> expand_credentials(const std::string& file, const char* const* environment);
+
 }  // namespace keel::config

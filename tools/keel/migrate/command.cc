@@ -1,17 +1,18 @@
 #include "migrate/command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "keel/base/result.h"
+#include "keel/config/secret.h"
 #include "keel/data/json_write.h"
 #include "keel/data/timestamp.h"
 #include "keel/db/migrations.h"
@@ -109,12 +110,11 @@ Result<> take_environment(Options& options) {
   std::string place = variable(options.database_from.c_str());
   if (const std::string file = variable("KEEL_DATABASE__URL_FILE"); options.is_postgres && !file.empty()) {
     if (!place.empty()) return wrong_use("KEEL_DATABASE__URL and KEEL_DATABASE__URL_FILE: one of them says the URL");
-    std::ostringstream text;
-    text << std::ifstream(file, std::ios::binary).rdbuf();  // Throws nothing, of a folder either.
-    place = std::move(text).str();
-    if (place.ends_with('\n')) place.pop_back();
-    options.database_from = "KEEL_DATABASE__URL_FILE " + file;
-    if (place.empty()) return wrong_use(options.database_from + ": cannot be read, or is empty");
+    constexpr const char* name = "KEEL_DATABASE__URL_FILE";
+    KEEL_TRY(const std::string path, config::expand_credentials(file, environ).because(name));
+    KEEL_TRY(const config::Secret url, config::Secret::from_file(path).because(name));
+    place = url.reveal();
+    options.database_from = name + (' ' + file);
   }
   if (options.is_postgres && place.empty()) place = "postgres://";  // PG… variables say where it is.
   if (place.empty()) return {};

@@ -172,14 +172,23 @@ TEST_F(MigrateCommand, makes_no_file_where_the_environment_says_postgres) {
   EXPECT_NE(keel("up").out.find("keel migrate: KEEL_DATABASE__URL: connection to PostgreSQL: "), std::string::npos);
   unsetenv("KEEL_DATABASE__URL");
   setenv("KEEL_DATABASE__URL_FILE", "url", 1);
-  expect("up", 2, "keel migrate: KEEL_DATABASE__URL_FILE url: cannot be read, or is empty\n");
-  setenv("KEEL_DATABASE__URL_FILE", "migrations", 1);  // A folder.
-  expect("up", 2, "keel migrate: KEEL_DATABASE__URL_FILE migrations: cannot be read, or is empty\n");
+  expect("up", 2,
+         "keel migrate: KEEL_DATABASE__URL_FILE: url cannot be opened: No such file or directory; name a file that "
+         "this process may read\n");
+  setenv("KEEL_DATABASE__URL_FILE", "db", 1);
+  expect("up", 2,
+         "keel migrate: KEEL_DATABASE__URL_FILE: db is not a regular file; only a regular file can be read again\n");
   setenv("KEEL_DATABASE__URL_FILE", "url", 1);
   folder_.write("url", "postgres://app@%2Fnowhere/shop\n");
   const Ran up = keel("up");
   EXPECT_EQ(up.code, 2);
   EXPECT_NE(up.out.find("/nowhere"), std::string::npos) << up.out;
+  // As in a unit of systemd, which passes this as it is.
+  setenv("KEEL_DATABASE__URL_FILE", "$CREDENTIALS_DIRECTORY/url", 1);
+  setenv("CREDENTIALS_DIRECTORY", folder_.path().c_str(), 1);
+  EXPECT_NE(keel("up").out.find("/nowhere"), std::string::npos);
+  unsetenv("CREDENTIALS_DIRECTORY");
+  EXPECT_NE(keel("up").out.find("there is no variable CREDENTIALS_DIRECTORY"), std::string::npos);
   setenv("KEEL_DATABASE__TYPE", "postgresql", 1);
   expect("up", 2, "keel migrate: KEEL_DATABASE__TYPE postgresql: expected sqlite or postgres\n");
   for (const char* const name : {"KEEL_DATABASE__TYPE", "KEEL_DATABASE__URL_FILE", "PGHOST", "PGUSER"}) unsetenv(name);
