@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -477,6 +478,22 @@ void SchemaDiff::compare_properties(const View& before, const View& after) {
       note(before.is_closed() ? Change::Severity::Unclassified : Change::Severity::NonBreaking, "property-added",
            text + (before.is_closed() ? ", and others were ruled out" : ""), before.place("properties"), property);
     }
+  }
+  // What is required need not be declared. Sorted, because the sets have no order.
+  const auto undeclared = [](const auto& required, const auto& names, const auto& others) {
+    std::set<std::string_view> found;
+    for (const std::string_view name : required) {
+      if (!names.contains(name) && !others.contains(name)) found.insert(name);
+    }
+    return found;
+  };
+  for (const std::string_view name : undeclared(new_required, new_names, old_required)) {
+    narrowed("property-became-required", "the property " + quoted(name) + ", which is not declared, is required now",
+             before.place("required"), after.place("required"));
+  }
+  for (const std::string_view name : undeclared(old_required, old_names, new_required)) {
+    widened("property-became-optional", "the property " + quoted(name) + ", which was not declared, is optional now",
+            before.place("required"), after.place("required"));
   }
   const Node* const old_others = before.find("additionalProperties");
   const Node* const new_others = after.find("additionalProperties");

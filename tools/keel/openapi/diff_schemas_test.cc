@@ -192,6 +192,20 @@ TEST(DiffSchemas, elements_are_compared) {
                    "old.yaml:7:68 [request-type-changed]"}));
 }
 
+TEST(DiffSchemas, required_properties_need_not_be_declared) {
+  EXPECT_EQ(diff_of(bodies("{type: object, required: [a]}", "{}"), bodies("{type: object, required: [a, c, b]}", "{}")),
+            (Lines{"new.yaml:7:61: breaking: in requests, the property 'b', which is not declared, is required now "
+                   "(#/paths/~1pets/post/requestBody/content/application~1json/schema/required), before "
+                   "old.yaml:7:61 [request-property-became-required]",
+                   "new.yaml:7:61: breaking: in requests, the property 'c', which is not declared, is required now "
+                   "(#/paths/~1pets/post/requestBody/content/application~1json/schema/required), before "
+                   "old.yaml:7:61 [request-property-became-required]"}));
+  EXPECT_EQ(diff_of(bodies("{}", "{type: object, required: [a, b]}"), bodies("{}", "{type: object, required: [a]}")),
+            (Lines{"new.yaml:11:63: breaking: in responses, the property 'b', which was not declared, is optional now "
+                   "(#/paths/~1pets/post/responses/200/content/application~1json/schema/required), before "
+                   "old.yaml:11:63 [response-property-became-optional]"}));
+}
+
 TEST(DiffSchemas, parts_of_allOf_count_as_one_schema) {
   EXPECT_EQ(diff_of(bodies("{type: object, required: [a], properties: {a: {type: string}}}", "{}"),
                     bodies("{allOf: [{type: object, properties: {a: {type: string}}}, {required: [a]}]}", "{}")),
