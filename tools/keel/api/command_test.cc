@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -252,6 +253,19 @@ TEST_F(ApiCommand, init_builds_a_service_for_recording_and_runs_its_tests) {
 
   EXPECT_EQ(ran.code, 0) << ran.out;
   EXPECT_NE(run("cat " + folder_.path() + "/pets.yaml").out.find("operationId: list_pets"), std::string::npos);
+}
+
+TEST_F(ApiCommand, init_finds_the_installed_keel_that_it_belongs_to) {
+  std::filesystem::create_directories(folder_ / "prefix/bin");
+  std::filesystem::create_directories(folder_ / "prefix/include/keel");
+  std::filesystem::copy_file(KEEL_PROGRAM, folder_ / "prefix/bin/keel");
+  folder_.write("CMakeLists.txt",
+                "cmake_minimum_required(VERSION 3.25)\nproject(pets NONE)\n"
+                "message(STATUS \"found by $ENV{CMAKE_PREFIX_PATH}\")\n");
+
+  const Ran ran = run("cd " + folder_.path() + " && prefix/bin/keel api init");
+
+  EXPECT_NE(ran.out.find(folder_ / "prefix\n"), std::string::npos) << ran.out;
 }
 
 TEST_F(ApiCommand, init_ends_with_1_when_a_test_fails) {

@@ -14,6 +14,7 @@
 
 #include "api/init.h"
 #include "keel/base/result.h"
+#include "prefix.h"
 
 namespace keel::api {
 namespace {
@@ -111,6 +112,7 @@ int run_init(const std::vector<std::string>& arguments) {
     std::error_code error;
     fs::remove_all(record_folder, error);
     if (error) return refuse(Error::text(Code::Internal, std::string(record_folder) + ": " + error.message()));
+    if (const std::string path = cmake_prefix_path(); !path.empty()) ::setenv("CMAKE_PREFIX_PATH", path.c_str(), 1);
     for (const auto& [what, command] : steps) {
       std::fprintf(stderr, "keel api: %s in %s\n", what, build_folder);
       if (std::system(command) != 0) {
@@ -126,7 +128,11 @@ int run_init(const std::vector<std::string>& arguments) {
   std::ofstream file(options->out, std::ios::binary);
   file << *document;
   file.close();
-  if (!file) return refuse(Error::text(Code::Internal, options->out + ": cannot be written"));
+  if (!file) {
+    std::error_code ignored;
+    fs::remove(options->out, ignored);  // Else the next run would find it there.
+    return refuse(Error::text(Code::Internal, options->out + ": cannot be written"));
+  }
   std::printf("keel api: %s is written; `keel api lint %s` looks it over\n", options->out.c_str(),
               options->out.c_str());
   return 0;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "keel/data/json_parse.h"
+#include "prefix.h"
 
 namespace keel::dev {
 namespace {
@@ -87,14 +87,10 @@ std::optional<std::string> find_reply(const std::string& folder) {
   return newest->path().string();
 }
 
-// The prefix in which this program is installed: so Keel itself is found, wherever it is.
 std::vector<std::string> environment_of_cmake() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto prefix = self.parent_path().parent_path();
-  if (error || self.parent_path().filename() != "bin" || !exists((prefix / "include/keel").string())) return {};
-  const char* const inherited = std::getenv("CMAKE_PREFIX_PATH");
-  return {"CMAKE_PREFIX_PATH=" + (inherited == nullptr ? "" : std::string(inherited) + ":") + prefix.string()};
+  const std::string path = cmake_prefix_path();
+  if (path.empty()) return {};
+  return {"CMAKE_PREFIX_PATH=" + path};
 }
 
 }  // namespace
