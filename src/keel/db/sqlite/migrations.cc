@@ -123,6 +123,10 @@ class Target final : public MigrationTarget {
       KEEL_TRY_VOID(roll_back());
       KEEL_TRY_VOID(connection_.run_script(part.text));
       KEEL_TRY_VOID(begin());
+      // The lock was free meanwhile: another process may have run and recorded this step, or the whole file.
+      KEEL_TRY(const std::int64_t applied_now, applied_at(migration));
+      KEEL_TRY(const int done_now, steps_done(migration));
+      if (applied_now != 0 || done_now != done) return true;
     } else {
       int within = 1;
       if (Result<> ran = connection_.run_script(part.text, &within, Connection::Control::Refused); !ran) {

@@ -1,13 +1,17 @@
 // Files that are undone, and files that are not in a transaction; and what a loss of power at any point leaves.
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "keel/base/host.h"
@@ -235,6 +239,64 @@ TEST_F(MigrationSteps, are_applied_once_by_starters_that_meet) {
   for (const std::string& result : results) EXPECT_EQ(result, "version 9");
   EXPECT_EQ(number(*connection, "select count(*) from keel_migrations"), 9);
   EXPECT_EQ(number(*connection, "select count(*) from n8"), 1);
+}
+
+// Calls a function when a connection is about to run `vacuum` for the first time, which it does without a lock.
+class BeforeVacuum {
+ public:
+  BeforeVacuum(Connection& connection, std::function<void()> call)
+      : handle_(connection.handle()), call_(std::move(call)) {
+    sqlite3_trace_v2(handle_, SQLITE_TRACE_STMT, &on_statement, this);
+  }
+  ~BeforeVacuum() { sqlite3_trace_v2(handle_, 0, nullptr, nullptr); }
+  BeforeVacuum(const BeforeVacuum&) = delete;
+  BeforeVacuum& operator=(const BeforeVacuum&) = delete;
+
+  bool was_called() const noexcept { return was_called_; }
+
+ private:
+  static int on_statement(unsigned, void* self, void*, void* text) {
+    auto& before = *static_cast<BeforeVacuum*>(self);
+    if (!std::string_view(static_cast<const char*>(text)).starts_with("vacuum")) return 0;
+    if (!std::exchange(before.was_called_, true)) before.call_();
+    return 0;
+  }
+
+  sqlite3* handle_;
+  std::function<void()> call_;
+  bool was_called_ = false;
+};
+
+constexpr const char* counting_around_a_vacuum =
+    "-- keel: no transaction\ncreate table c (n integer);\ninsert into c values (0);\n"
+    "vacuum;\nupdate c set n = n + 1;\n";
+
+TEST_F(MigrationSteps, skip_none_when_another_process_records_the_same_vacuum) {
+  file("0003_c.sql", counting_around_a_vacuum);
+  auto peer = Connection::open({.path = data / "app.db"}).value();
+  BeforeVacuum before(*connection, [&] {
+    EXPECT_TRUE(peer->run_script("vacuum"));
+    EXPECT_TRUE(peer->run("update keel_migration_steps set done = done + 1"));
+  });
+
+  const auto migrated = migrate(*connection, folder.path());
+  ASSERT_TRUE(migrated) << message(migrated);
+  EXPECT_TRUE(before.was_called());
+  EXPECT_EQ(number(*connection, "select n from c"), 1);
+  EXPECT_EQ(number(*connection, "select count(*) from keel_migration_steps"), 0);
+}
+
+TEST_F(MigrationSteps, leave_no_trace_when_another_process_finishes_the_file_during_a_vacuum) {
+  file("0003_c.sql", counting_around_a_vacuum);
+  auto peer = Connection::open({.path = data / "app.db"}).value();
+  BeforeVacuum before(*connection, [&] { EXPECT_EQ(migrate(*peer, folder.path())->version, 3); });
+
+  const auto migrated = migrate(*connection, folder.path());
+  ASSERT_TRUE(migrated) << message(migrated);
+  EXPECT_TRUE(before.was_called());
+  EXPECT_EQ(migrated->version, 3);
+  EXPECT_EQ(number(*connection, "select n from c"), 1);
+  EXPECT_EQ(number(*connection, "select count(*) from keel_migration_steps"), 0);
 }
 
 // The power goes at every change of the disk in turn; whatever was there then is finished by the next start.
