@@ -163,6 +163,7 @@ class DatabaseCall final : public Leaf {
     write_.kind = kinds[static_cast<int>(kind_)];
     write_.sql = sql;
     write_.values = values;
+    write_.rows_bytes_max = state_.options.rows_bytes_max;
     write_.body = body;
     write_.context = &context();
     write_.home = home_;

@@ -384,6 +384,26 @@ TEST_F(SqliteDatabase, a_result_beyond_the_limit_is_an_error) {
   EXPECT_EQ(loop.run(database->query("select zeroblob(200000)", nothing)).error().code(), Code::ResourceExhausted);
 }
 
+Task<> read_in_transaction(Database& database, int bytes) {
+  auto nothing = [](const Row&) {};
+  Transaction transaction = co_await database.begin();
+  co_await transaction.query("select zeroblob($1)", nothing, bytes);
+}
+
+TEST_F(SqliteDatabase, the_limit_of_a_result_holds_for_transactions_and_for_rows_that_a_write_returns) {
+  options.rows_bytes_max = 100'000;
+  reopen();
+  auto nothing = [](const Row&) {};
+
+  EXPECT_TRUE(loop.run(read_in_transaction(*database, 50'000)).has_value());
+  const auto read = loop.run(read_in_transaction(*database, 200'000));
+  EXPECT_EQ(read ? Code::NotFound : read.error().code(), Code::ResourceExhausted);
+  const auto written =
+      loop.run(database->query("insert into users (name) values (zeroblob(200000)) returning name", nothing));
+  EXPECT_EQ(written ? Code::NotFound : written.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(count(), 0);
+}
+
 TEST_F(SqliteDatabase, without_a_budget_all_reads_run_on_the_pool) {
   options.loop_steps_max = 0;
   reopen();

@@ -51,6 +51,7 @@ struct Write : Link {
   std::optional<Sql> sql;         // The SQL of a statement.
   std::span<const Value> values;  // The arguments of a statement; they must live until `done` is posted.
   Rows* rows = nullptr;           // Receives the rows of a statement; null when they are not needed.
+  std::size_t rows_bytes_max = rows_bytes_max_default;  // Rows beyond it fail with ResourceExhausted.
   FunctionRef<Result<>(Connection&)>* body = nullptr;
   // The number of the interactive transaction to which the write belongs, or 0. Begin stores the new number here.
   std::uint64_t transaction = 0;

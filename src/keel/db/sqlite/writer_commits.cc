@@ -36,7 +36,7 @@ Result<> Writer::run_statement(Write& write) {
   connection_->forget_last_insert_id();
   if (write.rows != nullptr) {
     write.rows->clear();
-    KEEL_TRY_VOID(statement.run(write.values, *write.rows));
+    KEEL_TRY_VOID(statement.run(write.values, *write.rows, write.rows_bytes_max));
     statement.name_columns(*write.rows);
   } else {
     KEEL_TRY_VOID(statement.run(write.values));
