@@ -404,6 +404,29 @@ TEST_F(SqliteDatabase, the_limit_of_a_result_holds_for_transactions_and_for_rows
   EXPECT_EQ(count(), 0);
 }
 
+Task<> commit_after_a_result_too_large(Database& database) {
+  auto nothing = [](const Row&) {};
+  Transaction transaction = co_await database.begin();
+  const auto read = co_await attempt(transaction.query("select zeroblob(200000)", nothing));
+  EXPECT_EQ(read ? Code::NotFound : read.error().code(), Code::ResourceExhausted);
+  co_await transaction.execute("insert into users (name) values ('after a read')");
+  const auto written =
+      co_await attempt(transaction.query("insert into users (name) values (zeroblob(200000)) returning name", nothing));
+  EXPECT_EQ(written ? Code::NotFound : written.error().code(), Code::ResourceExhausted);
+  const auto committed = co_await attempt(transaction.commit());
+  EXPECT_EQ(committed ? Code::NotFound : committed.error().code(), Code::Conflict);
+}
+
+TEST_F(SqliteDatabase, a_write_whose_rows_are_too_large_ends_its_transaction) {
+  options.rows_bytes_max = 100'000;
+  reopen();
+
+  ASSERT_TRUE(loop.run(commit_after_a_result_too_large(*database)).has_value());
+  EXPECT_EQ(count(), 0);
+  EXPECT_TRUE(loop.run(add_user(*database, "the next write")).has_value());
+  EXPECT_EQ(count(), 1);
+}
+
 TEST_F(SqliteDatabase, without_a_budget_all_reads_run_on_the_pool) {
   options.loop_steps_max = 0;
   reopen();

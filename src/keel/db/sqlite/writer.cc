@@ -374,8 +374,12 @@ bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
     return false;
   }
   if (!lost) {
+    const std::int64_t before = connection_->total_changes();
     write.result = run(write);
-    lost = connection_->is_autocommit();
+    // SQLite undoes a statement that fails, but not one that Keel ended because of its rows.
+    const bool stays = !write.result && write.result.error().code() == Code::ResourceExhausted &&
+                       sqlite3_errcode(connection_->handle()) == SQLITE_OK && connection_->total_changes() != before;
+    lost = stays || connection_->is_autocommit();
     if (lost && write.result) write.result = fail(Code::Conflict, "an error of a statement ended the transaction");
   }
   if (lost) {
