@@ -271,6 +271,8 @@ class DatabaseCall final : public Leaf {
     running_ = nullptr;
     if (result) ++state_.pool_reads;
     if (is_in_read() && kind_ != Kind::BeginRead) {
+      // After an I/O error SQLite ends the transaction, and with it the snapshot.
+      if (connection->is_autocommit()) state_.read_transactions.end(write_.transaction);
       connection = state_.read_transactions.give_back(write_.transaction, std::move(connection));
     }
     if (stream != nullptr) {

@@ -247,6 +247,34 @@ TEST_F(Durability, try_write_tells_whether_the_disk_takes_writes) {
   EXPECT_FALSE(database->stats().writer.disk_fails) << "without any other write";
 }
 
+Task<> read_on_after_an_error(Database& database, TraceVfs& vfs) {
+  Transaction transaction = co_await database.begin({.read_only = true});
+  EXPECT_EQ(co_await transaction.query_one<int>("select count(*) from rows"), 0);
+  co_await database.execute("insert into rows (token) values ('later')");
+  vfs.fail_read();
+  const auto failed = co_await attempt(transaction.query_one<int>("select count(*) from others"));
+  EXPECT_EQ(code_of(failed), Code::Unavailable);
+
+  const auto again = co_await attempt(transaction.query_one<int>("select count(*) from rows"));
+  EXPECT_EQ(code_of(again), Code::Conflict);
+  const auto committed = co_await attempt(transaction.commit());
+  EXPECT_EQ(code_of(committed), Code::Conflict);
+}
+
+TEST_F(Durability, a_read_only_transaction_that_has_lost_its_snapshot_has_ended) {
+  open(Synchronous::Full);
+  ASSERT_TRUE(loop.run(database->execute("create table others (id integer primary key)")));
+  database.reset();  // Moves the WAL into the file, so that pages are read from there.
+  open(Synchronous::Full);
+
+  const auto done = loop.run(read_on_after_an_error(*database, vfs));
+
+  EXPECT_TRUE(done) << done.error().describe();
+  EXPECT_EQ(database->stats().read_transactions, 0u);
+  EXPECT_EQ(database->pool().in_use, 0u);
+  EXPECT_EQ(read_count(), 1);
+}
+
 TEST_F(Durability, a_check_of_writes_is_no_disk_error_of_its_own) {
   open(Synchronous::Full);
   vfs.fill_disk(true);

@@ -35,6 +35,7 @@ struct Record {
   std::atomic<std::uint64_t> writes{0};
   std::atomic<int> failing_sync{0};
   std::atomic<int> write_error{SQLITE_OK};
+  std::atomic<bool> read_fails{false};
   // Called by each operation on the database's file; waits while a test holds that file.
   void wait_for_file() {
     std::unique_lock lock(mutex);
@@ -88,6 +89,9 @@ class TracedMain final : public TracedFile {
  public:
   TracedMain(std::unique_ptr<std::byte[]> room, Record& record) noexcept
       : TracedFile(std::move(room)), record_(record) {}
+  int read(void* to, int size, sqlite3_int64 at) override {
+    return record_.read_fails.exchange(false) ? SQLITE_IOERR_READ : TracedFile::read(to, size, at);
+  }
   int write(const void* from, int size, sqlite3_int64 at) override {
     record_.wait_for_file();
     return TracedFile::write(from, size, at);
@@ -208,6 +212,8 @@ void TraceVfs::lack_memory(bool lacks) noexcept { state_->record.write_error.sto
 void TraceVfs::refuse_writes(bool refuses) noexcept {
   state_->record.write_error.store(refuses ? SQLITE_IOERR_WRITE : SQLITE_OK);
 }
+
+void TraceVfs::fail_read() noexcept { state_->record.read_fails.store(true); }
 
 void TraceVfs::hold_file(Duration most) {
   std::lock_guard lock(state_->record.mutex);

@@ -48,6 +48,8 @@ class TraceVfs {
   void lack_memory(bool lacks) noexcept;
   // Makes writes fail as on a disk that has become read-only.
   void refuse_writes(bool refuses) noexcept;
+  // The next read of the database's file fails with EIO.
+  void fail_read() noexcept;
 
   // From now on, writes to the database's file, such as those of a checkpoint, wait until release_file(), but for at
   // most `most`.
