@@ -365,8 +365,9 @@ bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude, const 
       mismatch(beyond, "format");
       return false;
     }
-    magnitude = is_negative ? static_cast<std::uint64_t>(-(number + 1)) : static_cast<std::uint64_t>(number);
-    if (is_negative && number + 1 == number) magnitude = static_cast<std::uint64_t>(-number) - 1;
+    // -2^64 itself is the only number whose size does not fit.
+    magnitude =
+        number == -0x1p64 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(std::abs(number)) - (is_negative ? 1 : 0);
     return true;
   }
   if (head.token == Token::Tag && (head.number == tag_bignum || head.number == tag_negative_bignum)) {
@@ -431,7 +432,10 @@ double Reader<Format>::number() {
   bool is_negative = false;
   std::uint64_t magnitude = 0;
   if (!integer(is_negative, magnitude, nullptr)) return 0;
-  return is_negative ? -1.0 - static_cast<double>(magnitude) : static_cast<double>(magnitude);
+  if (!is_negative) return static_cast<double>(magnitude);
+  // Converted as a whole, because a difference of doubles would be rounded twice.
+  const std::uint64_t size = magnitude + 1;
+  return size == 0 ? -0x1p64 : -static_cast<double>(size);
 }
 
 template <class Format>

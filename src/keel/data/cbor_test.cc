@@ -331,6 +331,11 @@ TEST(Cbor, reads_what_others_write) {
             "2013-03-21T20:04:00Z");
   EXPECT_EQ(*cbor::parse<double>(unhex("18ff")), 255.0);
   EXPECT_EQ(*cbor::parse<double>(unhex("3bffffffffffffffff")), -18446744073709551616.0);
+  EXPECT_EQ(*cbor::parse<double>(unhex("3b0020000000000001")), -9007199254740994.0) << "is a double";
+  EXPECT_EQ(*cbor::parse<double>(unhex("3b0040000000000002")), -18014398509481988.0) << "the nearest";
+  EXPECT_EQ(*cbor::parse<std::int64_t>(unhex("fbc340000000000001")), -9007199254740994);
+  EXPECT_EQ(*cbor::parse<std::int64_t>(unhex("fbc3e0000000000000")), std::numeric_limits<std::int64_t>::min());
+  EXPECT_FALSE(cbor::parse<std::int64_t>(unhex("fbc3f0000000000000"))) << "-2^64";
   EXPECT_EQ(*cbor::parse<std::optional<int>>(unhex("f7")), std::nullopt);
   EXPECT_EQ(*cbor::parse<std::int64_t>(unhex("c3487fffffffffffffff")), std::numeric_limits<std::int64_t>::min());
   EXPECT_EQ(*cbor::parse<std::uint64_t>(unhex("c24a0000ffffffffffffffff")), std::numeric_limits<std::uint64_t>::max());

@@ -67,6 +67,7 @@ TEST(MessagePack, has_the_forms_of_its_specification) {
   EXPECT_EQ(message_pack::write(std::vector<int>(16)).substr(0, 3), std::string_view("\xDC\x00\x10", 3));
   EXPECT_EQ(message_pack::write(std::vector<int>(65536)).substr(0, 5), std::string_view("\xDD\x00\x01\x00\x00", 5));
   goes_to_and_fro(std::map<std::string, int>{{"a", 1}, {"bb", 2}}, "82a16101a2626202");
+  EXPECT_EQ(*message_pack::parse<double>(unhex("d3ffdffffffffffffe")), -9007199254740994.0);
   goes_to_and_fro(Timestamp::from_unix_seconds(1), "d6ff00000001");
   goes_to_and_fro(Timestamp::from_unix_ns(1'000'000'001), "d7ff0000000400000001");
   goes_to_and_fro(Timestamp::from_unix_seconds(-1), "c70cff00000000ffffffffffffffff");
