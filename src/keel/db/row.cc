@@ -1,6 +1,8 @@
 #include "keel/db/row.h"
 
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "keel/base/bug.h"
@@ -142,6 +144,16 @@ void Row::is_none_of(int column, const keel::internal::EnumNames& names) const {
     is_first = false;
   }
   is_no(column, expected);
+}
+
+float internal::Get<float>::from(const Row& row, int column, Row::Place place) {
+  const double value = row.real(column, place);
+  constexpr double most = std::numeric_limits<float>::max();
+  if (std::isfinite(value) && std::abs(value) > most) row.is_no(column, "the number does not fit float");
+  const auto fitted = static_cast<float>(value);
+  // A real is rounded; an integer is converted only when nothing is lost.
+  if (row.kind(column) == ValueKind::Integer && double{fitted} != value) row.does_not_fit(column, "float");
+  return fitted;
 }
 
 Decimal internal::Get<Decimal>::from(const Row& row, int column, Row::Place place) {

@@ -249,6 +249,10 @@ struct Get<T> {
   static T from(const Row& row, int column, Row::Place place) { return static_cast<T>(row.real(column, place)); }
 };
 template <>
+struct Get<float> {
+  static float from(const Row& row, int column, Row::Place place);
+};
+template <>
 struct Get<std::string_view> {
   static std::string_view from(const Row& row, int column, Row::Place place) { return row.text(column, place); }
 };

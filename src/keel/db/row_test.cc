@@ -122,6 +122,26 @@ TEST(Row, converts_numbers_where_nothing_is_lost) {
             "column 'a': 9223372036854775807 does not fit double");
 }
 
+TEST(Row, reads_a_float_that_the_number_fits) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Rows rows = rows_of({{0.5, 0.1, 16777216, infinity, -infinity, double{std::numeric_limits<float>::lowest()}}});
+  auto check = [&](const Row& row) {
+    EXPECT_EQ(row.get<float>(0), 0.5f);
+    EXPECT_EQ(row.get<float>(1), 0.1f);
+    EXPECT_EQ(row.get<float>(2), 16777216.0f);
+    EXPECT_EQ(row.get<std::optional<float>>(3), std::numeric_limits<float>::infinity());
+    EXPECT_EQ(row.get<float>(4), -std::numeric_limits<float>::infinity());
+    EXPECT_EQ(row.get<float>(5), std::numeric_limits<float>::lowest());
+  };
+  EXPECT_TRUE(rows.for_each(check));
+
+  const auto read = [](const Row& row) { (void)row.get<float>(0); };
+  EXPECT_EQ(failure_of(std::numeric_limits<double>::quiet_NaN(), read), "");
+  EXPECT_EQ(failure_of(1e300, read), "column 'a': the number does not fit float");
+  EXPECT_EQ(failure_of(-1e39, read), "column 'a': the number does not fit float");
+  EXPECT_EQ(failure_of(16777217, read), "column 'a': 16777217 does not fit float");
+}
+
 TEST(Row, reads_a_decimal_from_what_has_exact_digits) {
   Rows rows = rows_of({{"19.90", 7, nullptr, "-0.10"}});
   auto check = [&](const Row& row) {
