@@ -346,6 +346,8 @@ Task<> stream_all(Session& session) {
   co_await expect(count == 30 && next == 40, "all rows");
   const auto written = co_await attempt(session.stream<Account>("delete from accounts returning *", on_rows));
   co_await expect(!written && written.error().code() == Code::InvalidArgument, "no writes");
+  const auto wrong = co_await attempt(session.stream<Account>("select * from no_such_table", on_rows));
+  co_await expect(!wrong && wrong.error().code() == Code::Internal, "the program's own mistake");
 }
 
 Task<> control(Session& session) {

@@ -286,7 +286,14 @@ class DatabaseCall final : public Leaf {
     constexpr std::size_t bytes_at_once = 64 * 1024;
     Stream& from = *stream;
     if (from.statement.handle() == nullptr) {
-      KEEL_TRY(from.statement, connection.prepare(sql.text()));
+      Result<Statement> prepared = connection.prepare(sql.text());
+      if (!prepared) {
+        Error error = std::move(prepared).error();
+        // As in StatementCache: the text belongs to the program.
+        if (error.code() == Code::InvalidArgument) return std::move(error).as(Code::Internal);
+        return error;
+      }
+      from.statement = *std::move(prepared);
       if (!from.statement.is_readonly())
         return fail(Code::InvalidArgument, "stream() accepts only statements that read");
       KEEL_TRY_VOID(from.statement.begin(values));

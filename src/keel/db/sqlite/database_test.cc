@@ -427,6 +427,18 @@ TEST_F(SqliteDatabase, a_write_whose_rows_are_too_large_ends_its_transaction) {
   EXPECT_EQ(count(), 1);
 }
 
+TEST_F(SqliteDatabase, wrong_sql_of_a_stream_is_a_mistake_of_the_program_as_in_a_query) {
+  auto ignore = [](std::span<const User>) -> Task<> { co_return; };
+
+  const auto streamed = loop.run(database->stream<User>("select id, name from no_such_table", ignore));
+  const auto asked = loop.run(database->query_many<User>("select id, name from no_such_table"));
+
+  ASSERT_FALSE(streamed);
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(streamed.error().code(), Code::Internal);
+  EXPECT_EQ(streamed.error().message(), asked.error().message());
+}
+
 TEST_F(SqliteDatabase, without_a_budget_all_reads_run_on_the_pool) {
   options.loop_steps_max = 0;
   reopen();
