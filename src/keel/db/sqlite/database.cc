@@ -251,8 +251,8 @@ class DatabaseCall final : public Leaf {
     if (connection == nullptr) {
       KEEL_TRY(connection, Connection::open(state_.connection_options(Access::ReadOnly)));
       std::lock_guard lock(state_.mutex);
-      ++state_.pool_opened;
       if (cancelled_) return fail(Code::Cancelled, "the query was cancelled before it began");
+      ++state_.pool_opened;
       running_ = connection.get();
     }
     Result<> result = [&]() -> Result<> {

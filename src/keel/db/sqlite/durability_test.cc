@@ -17,6 +17,7 @@
 #include "keel/observe/log_record.h"
 #include "keel/observe/log_ring.h"
 #include "keel/task/scope.h"
+#include "keel/task/timing.h"
 
 namespace keel::db::sqlite::sqlite_durability_test {
 namespace {
@@ -273,6 +274,24 @@ TEST_F(Durability, a_read_only_transaction_that_has_lost_its_snapshot_has_ended)
   EXPECT_EQ(database->stats().read_transactions, 0u);
   EXPECT_EQ(database->pool().in_use, 0u);
   EXPECT_EQ(read_count(), 1);
+}
+
+Task<> count_within(Database& database, Duration limit) {
+  co_await with_timeout(limit, database.query_one<int>("select count(*) from rows"));
+}
+
+TEST_F(Durability, a_read_that_is_cancelled_while_its_connection_is_opened_leaves_none_in_use) {
+  options.loop_steps_max = 0;
+  open(Synchronous::Full);
+  ASSERT_TRUE(database->attach(loop.loop));
+  vfs.slow_open(200_ms);
+
+  EXPECT_EQ(code_of(loop.run(count_within(*database, 20_ms))), Code::DeadlineExceeded);
+  EXPECT_EQ(database->pool().in_use, 0u);
+
+  vfs.slow_open(Duration());
+  EXPECT_EQ(read_count(), 0);
+  EXPECT_EQ(database->pool().in_use, 0u);
 }
 
 TEST_F(Durability, a_check_of_writes_is_no_disk_error_of_its_own) {

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "keel/base/check.h"
+#include "keel/base/host.h"
 #include "keel/db/sqlite/memory.h"
 #include "keel/db/testing/internal/vfs.h"
 
@@ -36,6 +37,7 @@ struct Record {
   std::atomic<int> failing_sync{0};
   std::atomic<int> write_error{SQLITE_OK};
   std::atomic<bool> read_fails{false};
+  std::atomic<std::int64_t> open_ns{0};
   // Called by each operation on the database's file; waits while a test holds that file.
   void wait_for_file() {
     std::unique_lock lock(mutex);
@@ -160,6 +162,7 @@ struct TraceVfs::State final : internal::Vfs {
     if ((flags & SQLITE_OPEN_WAL) != 0) {
       file = std::make_unique<TracedWal>(std::move(room), record);
     } else if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
+      Host::system().sleep(Duration::nanoseconds(record.open_ns.load()));
       file = std::make_unique<TracedMain>(std::move(room), record);
     } else {
       file = std::make_unique<TracedFile>(std::move(room));
@@ -214,6 +217,7 @@ void TraceVfs::refuse_writes(bool refuses) noexcept {
 }
 
 void TraceVfs::fail_read() noexcept { state_->record.read_fails.store(true); }
+void TraceVfs::slow_open(Duration by) noexcept { state_->record.open_ns.store(by.count_ns()); }
 
 void TraceVfs::hold_file(Duration most) {
   std::lock_guard lock(state_->record.mutex);

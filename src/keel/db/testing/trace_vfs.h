@@ -50,6 +50,8 @@ class TraceVfs {
   void refuse_writes(bool refuses) noexcept;
   // The next read of the database's file fails with EIO.
   void fail_read() noexcept;
+  // Opening the database's file takes longer by this time.
+  void slow_open(Duration by) noexcept;
 
   // From now on, writes to the database's file, such as those of a checkpoint, wait until release_file(), but for at
   // most `most`.
