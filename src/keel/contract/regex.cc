@@ -68,7 +68,7 @@ class Parser {
   void parse() {
     std::size_t open = 0;
     bool may_repeat = false;
-    while (at_ < text_.size()) {
+    while (at_ < text_.size() && !is_decided()) {
       const char c = text_[at_];
       switch (c) {
         case '^':
@@ -131,6 +131,8 @@ class Parser {
   }
 
  private:
+  // Only checks, and has found a mistake. What follows could be searched to the end of the text again and again.
+  bool is_decided() const noexcept { return out_ == nullptr && !is_ecma_; }
   void put(std::string_view text) {
     if (out_ != nullptr) out_->append(text);
   }
@@ -217,7 +219,7 @@ class Parser {
     }
     take();
     if (at_ < text_.size() && text_[at_] == '^') take();
-    while (at_ < text_.size() && text_[at_] != ']') {
+    while (at_ < text_.size() && text_[at_] != ']' && !is_decided()) {
       if (text_[at_] == '\\') {
         escape(true);
       } else if (text_[at_] == '[') {

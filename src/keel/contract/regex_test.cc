@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "keel/base/host.h"
 
 namespace keel::contract::regex_test {
 namespace {
@@ -54,6 +57,19 @@ TEST(Regex, what_is_no_pattern_of_ECMA_262_stays_as_it_is) {
     EXPECT_FALSE(Regex(pattern).is_ecma) << pattern;
     EXPECT_EQ(Regex(pattern).re2, pattern) << pattern;
     EXPECT_FALSE(is_regex(pattern)) << pattern;
+  }
+}
+
+// A client's text, for the format `regex`: searched to its end for each of these, it would take seconds.
+TEST(Regex, what_is_never_closed_is_searched_for_once) {
+  for (const std::string_view open : {"(?<", "\\p{", "\\k<", "\\u{"}) {
+    for (const std::string_view before : {"", "["}) {
+      std::string text(before);
+      for (int i = 0; i < 350'000; ++i) text += open;
+      const Instant begun = Host::system().precise_now();
+      EXPECT_FALSE(is_regex(text)) << before << open;
+      EXPECT_LT(Host::system().precise_now() - begun, 200_ms) << before << open;
+    }
   }
 }
 
