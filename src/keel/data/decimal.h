@@ -197,4 +197,21 @@ consteval Decimal literals::operator""_dec(const char* text) {
   return Decimal(read.is_negative, read.coefficient, read.scale);
 }
 
+namespace internal {
+
+// The size of a number, without its sign: digits · 10^exponent. A double has the digits of its shortest text, so that
+// 0.3 is 3 · 10^-1.
+struct DecimalSize {
+  constexpr explicit DecimalSize(std::uint64_t size) noexcept : digits(size) {}
+  explicit DecimalSize(double number) noexcept;
+
+  std::uint64_t digits = 0;
+  int exponent = 0;
+};
+
+// Whether it is a whole multiple of `step`: for multipleOf of JSON Schema. False if `step` is 0, or if the number is
+// not finite.
+bool is_multiple(DecimalSize number, DecimalSize step) noexcept;
+
+}  // namespace internal
 }  // namespace keel

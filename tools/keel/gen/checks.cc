@@ -214,7 +214,7 @@ class Maker {
         add("value % " + std::to_string(*whole) + " != 0", "must be a multiple of " + std::to_string(*whole),
             "multipleOf");
       } else if (!divides_one(of->text)) {
-        add("!keel::json::internal::is_multiple(static_cast<double>(value), " + double_text(of->text) + ")",
+        add("!keel::json::internal::is_multiple(value, " + double_text(of->text) + ")",
             "must be a multiple of " + std::string(of->text), "multipleOf");
       }
     }

@@ -1,15 +1,13 @@
 #include "keel/contract/internal/values.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
 #include "keel/base/siphash.h"
+#include "keel/data/decimal.h"
 
 namespace keel::contract::internal {
 namespace {
-
-using Wide = unsigned __int128;
 
 bool is_negative(const Number& number) noexcept {
   return number.kind == Number::Kind::Signed && static_cast<std::int64_t>(number.whole) < 0;
@@ -33,44 +31,9 @@ int compare_real(double real, const Number& whole) noexcept {
   return real < truncated ? -1 : 1;
 }
 
-// digits · 10^exponent, without its sign.
-struct Decimal {
-  std::uint64_t digits = 0;
-  int exponent = 0;
-};
-
-Decimal decimal_of(const Number& number) noexcept {
-  if (number.kind != Number::Kind::Real) return {magnitude(number), 0};
-  char text[32];
-  const char* const end =
-      std::to_chars(text, text + sizeof text, std::abs(number.real), std::chars_format::scientific).ptr;
-  Decimal made;
-  const char* at = text;
-  for (bool is_fraction = false; at != end && *at != 'e'; ++at) {
-    if (*at == '.') {
-      is_fraction = true;
-      continue;
-    }
-    made.digits = made.digits * 10 + static_cast<std::uint64_t>(*at - '0');
-    made.exponent -= is_fraction ? 1 : 0;
-  }
-  if (at != end && ++at != end) {
-    int exponent = 0;
-    std::from_chars(*at == '+' ? at + 1 : at, end, exponent);
-    made.exponent += exponent;
-  }
-  return made;
-}
-
-// 10^exponent modulo `modulus`.
-std::uint64_t power_of_ten(int exponent, std::uint64_t modulus) noexcept {
-  std::uint64_t result = 1 % modulus;
-  std::uint64_t base = 10 % modulus;
-  for (; exponent != 0; exponent >>= 1) {
-    if ((exponent & 1) != 0) result = static_cast<std::uint64_t>(Wide{result} * base % modulus);
-    base = static_cast<std::uint64_t>(Wide{base} * base % modulus);
-  }
-  return result;
+keel::internal::DecimalSize size_of(const Number& number) noexcept {
+  using Size = keel::internal::DecimalSize;
+  return number.kind == Number::Kind::Real ? Size(number.real) : Size(magnitude(number));
 }
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) noexcept {
@@ -105,17 +68,7 @@ bool is_integer(const Number& number) noexcept {
 bool is_multiple(const Number& number, const Number& step) noexcept {
   if (number.kind != Number::Kind::Real && step.kind != Number::Kind::Real)
     return magnitude(number) % magnitude(step) == 0;
-  const Decimal a = decimal_of(number);
-  const Decimal b = decimal_of(step);
-  const int shift = a.exponent - b.exponent;
-  if (shift >= 0) {
-    return Wide{a.digits % b.digits} * power_of_ten(shift, b.digits) % b.digits == 0;
-  }
-  if (a.digits == 0) return true;
-  if (shift < -19) return false;  // The step has more trailing zeros than a 64-bit number can have.
-  Wide divisor = b.digits;
-  for (int i = shift; i < 0; ++i) divisor *= 10;
-  return a.digits % divisor == 0;
+  return keel::internal::is_multiple(size_of(number), size_of(step));
 }
 
 bool is_equal(const Constant& constant, const json::Value& value) noexcept {

@@ -1,6 +1,7 @@
 #include "keel/data/decimal.h"
 
 #include <charconv>
+#include <cmath>
 #include <string>
 
 #include "keel/base/bug.h"
@@ -11,6 +12,7 @@ namespace keel {
 namespace {
 
 using internal::DecimalMath;
+using internal::Wide;
 
 constexpr const char* too_large = "the result of a calculation has more than 36 digits";
 
@@ -23,6 +25,17 @@ Decimal or_bug(bool fits, Decimal value) {
 Result<Decimal> or_error(bool fits, Decimal value) noexcept {
   if (!fits) return fail(Code::OutOfRange, too_large);
   return value;
+}
+
+// 10^exponent modulo `modulus`.
+std::uint64_t power_of_ten(int exponent, std::uint64_t modulus) noexcept {
+  std::uint64_t result = 1 % modulus;
+  std::uint64_t base = 10 % modulus;
+  for (; exponent != 0; exponent >>= 1) {
+    if ((exponent & 1) != 0) result = static_cast<std::uint64_t>(Wide{result} * base % modulus);
+    base = static_cast<std::uint64_t>(Wide{base} * base % modulus);
+  }
+  return result;
 }
 
 }  // namespace
@@ -133,6 +146,44 @@ std::weak_ordering operator<=>(Decimal a, Decimal b) noexcept {
   }
   const int order = DecimalMath::compare_magnitudes(a, b);
   return (a.is_negative() ? -order : order) <=> 0;
+}
+
+internal::DecimalSize::DecimalSize(double number) noexcept {
+  if (!std::isfinite(number)) {
+    // It is smaller than any step.
+    digits = 1;
+    exponent = -10'000;
+    return;
+  }
+  char text[32];
+  const char* const end = std::to_chars(text, text + sizeof text, std::abs(number), std::chars_format::scientific).ptr;
+  const char* at = text;
+  for (bool is_fraction = false; at != end && *at != 'e'; ++at) {
+    if (*at == '.') {
+      is_fraction = true;
+      continue;
+    }
+    digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+    exponent -= is_fraction ? 1 : 0;
+  }
+  if (at != end && ++at != end) {
+    int read = 0;
+    std::from_chars(*at == '+' ? at + 1 : at, end, read);
+    exponent += read;
+  }
+}
+
+bool internal::is_multiple(DecimalSize number, DecimalSize step) noexcept {
+  if (step.digits == 0) return false;
+  const int shift = number.exponent - step.exponent;
+  if (shift >= 0) {
+    return Wide{number.digits % step.digits} * power_of_ten(shift, step.digits) % step.digits == 0;
+  }
+  if (number.digits == 0) return true;
+  if (shift < -19) return false;  // The step has more trailing zeros than a 64-bit number can have.
+  Wide divisor = step.digits;
+  for (int i = shift; i < 0; ++i) divisor *= 10;
+  return number.digits % divisor == 0;
 }
 
 }  // namespace keel

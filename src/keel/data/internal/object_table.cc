@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <string>
 
 #include "keel/data/date.h"
+#include "keel/data/decimal.h"
 #include "keel/data/internal/json_cursor.h"
 #include "keel/data/internal/json_pen.h"
 #include "keel/data/internal/key_order.h"
@@ -424,13 +424,10 @@ const char* length_keyword(std::string_view text, std::size_t most) noexcept {
 }
 
 bool is_multiple(double number, double of) noexcept {
-  if (std::fmod(number, of) == 0) return true;
-  // In binary, 0.3 is not a multiple of 0.1. The quotient of two decimals counts as an integer if it differs from one
-  // by no more than their rounding errors.
-  const double quotient = number / of;
-  const double whole = std::round(quotient);
-  if (!std::isfinite(quotient) || std::abs(quotient) > 1e15) return false;
-  return whole != 0 && std::abs(quotient - whole) <= std::abs(whole) * 4e-16;
+  return keel::internal::is_multiple(keel::internal::DecimalSize(number), keel::internal::DecimalSize(of));
+}
+bool is_size_multiple(std::uint64_t size, double of) noexcept {
+  return keel::internal::is_multiple(keel::internal::DecimalSize(size), keel::internal::DecimalSize(of));
 }
 
 bool are_different(const std::vector<std::string>& list) {

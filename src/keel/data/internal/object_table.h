@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -415,6 +416,12 @@ bool has_length(std::string_view text, std::size_t least, std::size_t most) noex
 [[gnu::cold]] const char* length_keyword(std::string_view text, std::size_t most) noexcept;
 // Computed as in decimal: 0.3 is a multiple of 0.1.
 bool is_multiple(double number, double of) noexcept;
+bool is_size_multiple(std::uint64_t size, double of) noexcept;
+template <std::integral T>
+bool is_multiple(T number, double of) noexcept {
+  const auto bits = static_cast<std::uint64_t>(number);
+  return is_size_multiple(number < 0 ? ~bits + 1 : bits, of);
+}
 // Whether no two elements are equal.
 bool are_different(const std::vector<std::string>& list);
 bool are_different(const std::vector<std::int32_t>& list);

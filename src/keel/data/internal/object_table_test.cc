@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -357,6 +358,23 @@ TEST(ObjectTable, a_multiple_is_one_in_decimal) {
   EXPECT_TRUE(is_multiple(0, 3));
   EXPECT_FALSE(is_multiple(0.35, 0.1));
   EXPECT_FALSE(is_multiple(1e-20, 0.1));
+  EXPECT_TRUE(is_multiple(12345678.12345678, 1e-8));
+  EXPECT_TRUE(is_multiple(20000000000000.01, 0.01));
+  EXPECT_TRUE(is_multiple(1e300, 0.5e-5));
+  EXPECT_FALSE(is_multiple(9000000000000.002, 0.01));
+  EXPECT_FALSE(is_multiple(4000000.123456781, 1e-8));
+  EXPECT_FALSE(is_multiple(std::numeric_limits<double>::infinity(), 0.1));
+  EXPECT_FALSE(is_multiple(std::numeric_limits<double>::quiet_NaN(), 0.1));
+  EXPECT_FALSE(is_multiple(7.5, 0.0));
+}
+
+TEST(ObjectTable, a_multiple_of_64_bits_is_not_rounded) {
+  EXPECT_TRUE(is_multiple(std::int64_t{9007199254740993}, 1.5));
+  EXPECT_FALSE(is_multiple(std::int64_t{9007199254740992}, 1.5));
+  EXPECT_TRUE(is_multiple(std::numeric_limits<std::int64_t>::min(), 0.5));
+  EXPECT_TRUE(is_multiple(std::int32_t{-6}, 1.5));
+  EXPECT_FALSE(is_multiple(std::uint64_t{18446744073709551614u}, 1.5));
+  EXPECT_TRUE(is_multiple(std::uint64_t{18446744073709551615u}, 1.5));
 }
 
 TEST(ObjectTable, elements_are_different) {
