@@ -377,9 +377,12 @@ void Server::State::settle(Greeted& client) {
   if (is_stopping) return reject(client, Error(Code::Unavailable, "the server stops"));
   if (token.number == 0) return begin_session(client);
   if (const auto at = sessions.find(token.number); at != sessions.end()) {
-    if (!at->second->is_of(token, client.name)) return begin_session(client);
-    if (at->second->is_newer_than(attempt)) return reject(client, is_older());
-    if (Result<> resumed = resume(client, *at->second); !resumed) reject(client, resumed.error());
+    ServerSession& session = *at->second;
+    if (!session.is_of(token, client.name)) return begin_session(client);
+    if (session.is_newer_than(attempt)) return reject(client, is_older());
+    session.take_over();
+    if (session.has_ended()) return begin_session(client);  // Without an expiry it ends with its connection.
+    if (Result<> resumed = resume(client, session); !resumed) reject(client, resumed.error());
     return;
   }
   switch (ask_for(client)) {
@@ -429,7 +432,6 @@ void Server::State::begin_session(Greeted& client) {
 }
 
 Result<> Server::State::resume(Greeted& client, ServerSession& session) {
-  session.take_over();
   messages::Peer& peer = *client.peer();
   KEEL_TRY_VOID(session.welcome(peer, client.hello, true));
   client.release();

@@ -262,6 +262,25 @@ TEST_P(Sessions, are_taken_over_by_a_newer_connection) {
   EXPECT_EQ(registry_->stats().taken_over, 1u);
 }
 
+TEST_P(Sessions, without_an_expiry_end_when_a_newer_connection_asks_for_them) {
+  start_server({.session = {}, .expiry = Duration(), .authenticate = {}});
+  const auto first = connect_raw();
+  const internal::Welcome welcome = greet(*first);
+  const auto second = connect_raw();
+
+  const internal::Welcome other = greet(*second, welcome.token);
+
+  EXPECT_FALSE(other.is_resumed);
+  EXPECT_NE(other.token.number, welcome.token.number);
+  ASSERT_TRUE(until([&] { return !first->reason.empty(); }));
+  second->say(internal::Packet{.kind = internal::Kind::Ping});
+  ASSERT_TRUE(until([&] { return second->packets.size() == 2; })) << "the session is there";
+  EXPECT_EQ(internal::read_packet(second->packets.back()).value().kind, internal::Kind::Pong);
+  EXPECT_EQ(server_events_, (Texts{"connected", "ended: the client did not come back in time", "connected"}));
+  EXPECT_EQ(registry_->stats().connected, 1u);
+  EXPECT_EQ(registry_->stats().forgotten, 1u);
+}
+
 TEST_P(Sessions, are_not_given_to_who_does_not_know_their_secret) {
   start_server();
   const auto first = connect_raw();
