@@ -72,10 +72,17 @@ Result<> Session::push(std::uint16_t type, Buffer&& payload, const SendOptions& 
   return {};
 }
 
+bool Session::Wait::settle() noexcept {
+  if (session_.has_ended_ && (room_ || session_.core_.unacknowledged() != 0)) {
+    failure_.emplace(session_.end_reason().because("the session has ended").as(Code::Unavailable));
+  }
+  return true;
+}
+
 Result<> Session::Wait::take() noexcept {
   if (is_cancelled()) return taken();
-  if (!session_.has_ended_ || (!room_ && session_.core_.unacknowledged() == 0)) return {};
-  return session_.end_reason().because("the session has ended").as(Code::Unavailable);
+  if (failure_) return *std::move(failure_);
+  return {};
 }
 
 void Session::wake() noexcept {
@@ -83,6 +90,7 @@ void Session::wake() noexcept {
     auto* const wait = static_cast<Wait*>(waiting_.pop());
     if (wait == nullptr) return;
     if (wait->is_over()) {
+      wait->settle();
       WaitList::wake(*wait);
     } else {
       wait->wait_in(waiting_);

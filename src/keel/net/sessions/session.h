@@ -255,7 +255,7 @@ class [[nodiscard]] Session::Wait : public Waiting {
  public:
   using Value = void;
   Wait(Session& session, std::optional<std::size_t> room) noexcept : session_(session), room_(room) {}
-  bool start() noexcept { return is_over() || wait_in(session_.waiting_); }
+  bool start() noexcept { return is_over() ? settle() : wait_in(session_.waiting_); }
   Result<> take() noexcept;
 
  private:
@@ -263,8 +263,11 @@ class [[nodiscard]] Session::Wait : public Waiting {
   bool is_over() const noexcept {
     return session_.has_ended_ || (room_ ? session_.core_.has_room(*room_) : session_.core_.unacknowledged() == 0);
   }
+  // Notes the result when the wait is over, because the session may be gone when the task continues. Returns true.
+  bool settle() noexcept;
   Session& session_;
   const std::optional<std::size_t> room_;
+  std::optional<Error> failure_;
 };
 
 inline Session::Wait Session::room(std::size_t payload_bytes) noexcept { return Wait(*this, payload_bytes); }

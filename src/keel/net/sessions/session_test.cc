@@ -514,6 +514,29 @@ TEST_P(Sessions, come_back_after_the_server_was_away) {
   EXPECT_EQ(client_events_, (Texts{"connected", "forgotten, unconfirmed 0", "connected"}));
 }
 
+// The server destroys both sessions before the second task has continued.
+TEST_P(Sessions, tell_the_tasks_that_wait_for_them_why_they_end) {
+  start_server();
+  const auto first = connect_raw(), second = connect_raw();
+  Start<void> waiting[2];
+  for (int i = 0; i < 2; ++i) {
+    greet(*(i == 0 ? first : second));
+    ASSERT_TRUE(session()->send(Text{"not acknowledged"}));
+    ASSERT_FALSE(waiting[i].begin([](Session& s) -> Task<> { co_await s.acknowledged(); }(*session()),
+                                  [](StartCore&) noexcept {}));
+  }
+
+  ASSERT_TRUE(run(sessions_->stop()));
+
+  for (Start<void>& wait : waiting) {
+    ASSERT_TRUE(until([&] { return wait.has_ended(); }));
+    const Result<> ended = wait.take();
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code(), Code::Unavailable);
+    EXPECT_EQ(ended.error().message(), "the session has ended: the server stops");
+  }
+}
+
 TEST_P(Sessions, have_requests_beside_them) {
   requests_.on<Slow>([](messages::Peer&, Slow slow) { return Slow{slow.number * 2}; });
   connect();
