@@ -38,6 +38,16 @@ class Client::Side final : public Session {
   ~Side() { release(); }
 
   Task<> run();
+  // The Client is gone.
+  void leave() noexcept {
+    release();
+    if (is_busy()) abandon(Error(Code::Cancelled, "the client is gone"));
+    if (!is_busy()) {
+      delete this;
+    } else {
+      is_left_ = true;
+    }
+  }
   // The connection is no longer used.
   void release() noexcept {
     core_.unlink();
@@ -74,10 +84,14 @@ class Client::Side final : public Session {
   }
   Instant expires() const noexcept override { return Instant::never(); }
   void expire() noexcept override {}
+  void idle() noexcept override {
+    if (is_left_) delete this;
+  }
 
   ClientOptions options_;
   std::optional<messages::Client> connection_;
   bool has_begun_ = false;  // Whether a server has accepted the session.
+  bool is_left_ = false;    // The Client is gone, and a handler is still running.
   keel::Event down_;        // This event is set when the connection or the session has ended.
   keel::Event settled_;     // This event is set when the server has replied to the hello, or the connection has ended.
   std::size_t next_server_ = 0;
@@ -182,9 +196,9 @@ Task<> Client::Side::run() {
 }
 
 Client::Client(const Handlers& handlers, ClientOptions options)
-    : side_(Owned<Side>::make(handlers, checked(std::move(options)))) {}
+    : side_(new Side(handlers, checked(std::move(options)))) {}
 
-Client::~Client() = default;
+Client::~Client() { side_->leave(); }
 
 Task<> Client::run() { return side_->run(); }
 

@@ -21,7 +21,9 @@
 //            version, or the reason given to end(). A server that cannot be reached, or that stops, does not end the
 //            session.
 // Ownership: owns its Session.
-// Lifetime:  must outlive run(); the handlers must outlive it. It must not be destroyed by one of its handlers.
+// Lifetime:  must outlive run(); the handlers must outlive it. It must not be destroyed by one of its handlers. Its
+//            destructor stops a handler that waits, and does not wait for its end: the handlers, and what this one
+//            refers to, must live until then.
 // Threads:   the worker it was made on.
 // Cancel:    when run() is cancelled and its task is destroyed (a Start does that in take()), the connection is closed
 //            without a goodbye, and another run() can resume the session within the server's expiry.
@@ -32,7 +34,6 @@
 #include <string>
 #include <vector>
 
-#include "keel/base/owned.h"
 #include "keel/base/time.h"
 #include "keel/io/address.h"
 #include "keel/net/messages/client.h"
@@ -73,7 +74,7 @@ class Client {
 
  private:
   class Side;
-  Owned<Side> side_;
+  Side* const side_;  // Deletes itself when the Client is gone and no handler runs.
 };
 
 }  // namespace keel::sessions

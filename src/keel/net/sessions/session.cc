@@ -116,7 +116,13 @@ void Session::end(Error reason) noexcept {
 }
 
 void Session::finish(const Error& reason) noexcept {
-  if (std::exchange(has_ended_, true)) return;
+  if (!abandon(reason)) return;
+  tell({.kind = SessionEvent::Kind::Ended, .unconfirmed = core_.unacknowledged(), .reason = &*reason_});
+  ended();
+}
+
+bool Session::abandon(const Error& reason) noexcept {
+  if (std::exchange(has_ended_, true)) return false;
   if (messages::Peer* const peer = std::exchange(peer_, nullptr); peer != nullptr) {
     peer->attach(nullptr);
     peer->close(reason.clone());
@@ -128,8 +134,7 @@ void Session::finish(const Error& reason) noexcept {
   inbox_first_ = 0;
   if (running_ != nullptr) running_->task.stop();
   wake();
-  tell({.kind = SessionEvent::Kind::Ended, .unconfirmed = core_.unacknowledged(), .reason = &*reason_});
-  ended();
+  return true;
 }
 
 void Session::tell(const SessionEvent& event) noexcept {

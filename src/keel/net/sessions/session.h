@@ -184,6 +184,8 @@ class Session : protected messages::FrameSink, private Timer {
   void say_bye(const Error& reason) noexcept;
   // Ends the session without telling the peer.
   void finish(const Error& reason) noexcept;
+  // Ends the session without telling the peer or the handlers; ended() is not called. False: it has ended already.
+  bool abandon(const Error& reason) noexcept;
   // The peer has forgotten the session: begins a new one, which keeps the messages that were never sent, and reports
   // the lost ones.
   std::uint64_t begin_again();
@@ -207,7 +209,7 @@ class Session : protected messages::FrameSink, private Timer {
   // When the session ends because it has no connection; never() while it is connected.
   virtual Instant expires() const noexcept = 0;
   virtual void expire() noexcept = 0;
-  virtual void idle() noexcept {}   // The last running handler has ended.
+  virtual void idle() noexcept {}   // The last running handler has ended. It may destroy the session.
   virtual void noted() noexcept {}  // A value of stats() has changed.
 
   Result<> on_frame(messages::Peer& peer, std::string_view payload) noexcept override;

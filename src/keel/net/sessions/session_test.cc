@@ -10,6 +10,7 @@
 #include "keel/events/bus.h"
 #include "keel/net/sessions/bus.h"
 #include "keel/net/sessions/internal/sessions_test.h"
+#include "keel/task/leaf.h"
 
 namespace keel::sessions::session_test {
 namespace {
@@ -535,6 +536,61 @@ TEST_P(Sessions, tell_the_tasks_that_wait_for_them_why_they_end) {
     EXPECT_EQ(ended.error().code(), Code::Unavailable);
     EXPECT_EQ(ended.error().message(), "the session has ended: the server stops");
   }
+}
+
+TEST_P(Sessions, of_a_client_end_while_its_handler_waits) {
+  client_handlers_.on<Slow>([this](Session&, Slow) -> Task<> {
+    at_client_.push_back("begun");
+    co_await go_.wait();
+    at_client_.push_back("handled");
+  });
+  connect();
+  ASSERT_TRUE(session()->send(Slow{1}));
+  ASSERT_TRUE(until([&] { return at_client_.size() == 1; }));
+
+  stop_client();
+
+  EXPECT_EQ(ended_.error().code(), Code::Cancelled);
+  go_.set();
+  pass(5_ms);
+  EXPECT_EQ(at_client_, Texts{"begun"});
+  EXPECT_EQ(client_events_, Texts{"connected"});
+}
+
+// A wait that cannot be cancelled.
+class Committed : public Leaf {
+ public:
+  using Value = void;
+  explicit Committed(Committed*& place) noexcept : place_(place) {}
+  bool start() noexcept {
+    place_ = this;
+    return false;
+  }
+  Result<> take() noexcept { return {}; }
+  void complete() noexcept { wake(); }
+
+ private:
+  Committed*& place_;
+};
+
+TEST_P(Sessions, of_a_client_end_before_a_handler_that_cannot_be_stopped) {
+  Committed* waits = nullptr;
+  client_handlers_.on<Slow>([this, &waits](Session&, Slow) -> Task<> {
+    co_await Committed(waits);
+    at_client_.push_back("handled");
+  });
+  connect();
+  ASSERT_TRUE(session()->send(Slow{1}));
+  ASSERT_TRUE(until([&] { return waits != nullptr; }));
+  (*client_)->end(Error(Code::Cancelled, "done"));
+
+  stop_client();
+
+  EXPECT_EQ(ended_.error().message(), "done");
+  waits->complete();
+  pass(5_ms);
+  EXPECT_EQ(at_client_, Texts{"handled"});
+  EXPECT_EQ(client_events_, (Texts{"connected", "ended: done"}));
 }
 
 TEST_P(Sessions, have_requests_beside_them) {
