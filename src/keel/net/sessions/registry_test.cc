@@ -232,6 +232,22 @@ TEST(MovingSessions, end_when_they_are_kicked_at_any_moment) {
   }
 }
 
+TEST_F(Workers, let_a_client_begin_again_whose_session_ends_before_it_is_handed_over) {
+  ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
+  const std::uint64_t number = (*client)->number();
+  on_client([&] { ASSERT_TRUE((*client)->send(testing::Slow{1})); });
+  ASSERT_TRUE(until([&] { return session().stats().received == 1; }));
+  cut();
+  simulation.run_until([] { return false; }, 10_ms);  // The client waits at the other worker.
+  EXPECT_FALSE((*client)->is_connected());
+
+  on_client([&] { ASSERT_TRUE(registry.kick(number, Error(Code::PermissionDenied, "out"))); });
+
+  ASSERT_TRUE(simulation.run_until([&] { return (*client)->is_connected(); }, 1_s));
+  EXPECT_NE((*client)->number(), number);
+  EXPECT_EQ(events, (std::vector<std::string>{"connected", "ended: out", "connected"}));
+}
+
 TEST_F(Workers, are_reached_from_anywhere) {
   ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
   const std::uint64_t number = (*client)->number();

@@ -65,6 +65,8 @@ struct Server::State final : messages::FrameSink {
   enum class Elsewhere : std::uint8_t { No, Asked, Moves };
   Elsewhere ask_for(Greeted& client);
   void give(std::uint64_t number, const Move& move);
+  enum class Instead : std::uint8_t { New, Wait, Older };
+  void answer(const Move& move, Instead instead);
   void hand_over(ServerSession& session, const Move& move);
   void take_in(const Move& move, std::shared_ptr<internal::MovingSession> moving, std::shared_ptr<Card> card);
   void reject(Greeted& client, const Error& reason);
@@ -153,7 +155,8 @@ class Server::State::ServerSession final : public Session {
                               .window = core_.window()};
     KEEL_TRY_VOID(link(peer, hello.point, hello.window, welcome.heartbeat));
     attempt_ = hello.attempt;
-    move_.reset();  // The client is connected to this worker, so a request from another worker is out of date.
+    // The client is connected to this worker, so a request from another worker is out of date.
+    if (const auto move = std::exchange(move_, nullptr); move != nullptr) server_.answer(*move, Instead::Older);
     Buffer out;
     internal::write(out, welcome);
     Result<> sent = peer.try_send_session(out.view());
@@ -219,6 +222,7 @@ class Server::State::ServerSession final : public Session {
     noted();
     leave_sums();
     server_.forget(*card_);
+    if (const auto move = std::exchange(move_, nullptr); move != nullptr) server_.answer(*move, Instead::New);
     const auto found = server_.sessions.find(number());
     if (found == server_.sessions.end() || &*found->second != this) return;
     std::unique_ptr<ServerSession> self = std::move(found->second);
@@ -492,7 +496,7 @@ void Server::State::give(std::uint64_t number, const Move& move) {
     return session.is_of(move.token, move.name) && !session.is_newer_than(move.attempt);
   };
   if (const auto at = sessions.find(number); at != sessions.end() && is_wanted(*at->second)) at->second->take_over();
-  enum class Instead : std::uint8_t { New, Wait, Older } instead = Instead::New;
+  Instead instead = Instead::New;
   const auto at = sessions.find(number);  // Looked up again, because take_over() may have removed the session.
   if (at == sessions.end()) {
     const std::lock_guard lock(registry.mutex);
@@ -504,6 +508,11 @@ void Server::State::give(std::uint64_t number, const Move& move) {
   } else if (at->second->is_of(move.token, move.name)) {
     instead = Instead::Older;
   }
+  answer(move, instead);
+}
+
+// The client does not get the session that it wants.
+void Server::State::answer(const Move& move, Instead instead) {
   const std::lock_guard lock(registry.mutex);
   Registry::State::post(move.to, [id = move.greeted, instead](Server& other) {
     Greeted* const client = other.state_->find_greeted(id);
