@@ -201,7 +201,8 @@ Task<std::string> read_whole(std::string path, std::size_t bytes_max) {
       if (used == text.size()) text.resize(used + read_step_bytes);
       const std::size_t got = co_await file.read(used, {text.data() + used, text.size() - used});
       used += got;
-      if (got == 0 || (used < text.size() && used >= size)) break;
+      // What has no size, such as a file of /proc, may give less than was asked for before its end.
+      if (got == 0 || (size != 0 && used < text.size() && used >= size)) break;
     }
     text.resize(used);
   }

@@ -300,6 +300,16 @@ TEST_P(FileTest, read_whole_reads_what_has_no_size) {
   EXPECT_EQ(run(read_whole("/proc/self/status", 10)).error().code(), Code::OutOfRange);
 }
 
+// The kernel gives about a page of it in each read.
+TEST_P(FileTest, read_whole_reads_all_of_what_has_no_size) {
+  if (is_sim()) GTEST_SKIP() << "the simulated disk knows every size";
+  const auto text = run(read_whole("/proc/self/smaps", 1 << 26));
+  ASSERT_TRUE(text) << text.error().describe();
+  EXPECT_GT(text->size(), 16'384u);
+  EXPECT_NE(text->find("[stack]"), std::string::npos);
+  EXPECT_EQ(run(read_whole("/proc/self/smaps", 16'384)).error().code(), Code::OutOfRange);
+}
+
 TEST_P(FileTest, write_whole_leaves_the_old_content_when_it_fails) {
   ASSERT_TRUE(run(write_whole(path(), "old")));
   if (is_sim()) {
