@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <system_error>
+#include <utility>
 
 #include "keel/base/check.h"
 #include "keel/io/internal/sockets.h"
@@ -83,7 +85,7 @@ Result<> Runtime::start() {
     std::snprintf(name, sizeof name, "worker-%d", index);
     const int core = options_.pin ? cores[static_cast<std::size_t>(index) % cores.size()] : -1;
     Worker* at = worker.get();
-    at->thread = Host::system().start_thread(name, [this, at, index, core] {
+    auto work = [this, at, index, core] {
       if (core >= 0) pin_to(core);
       // io_uring requires that the submitting thread is the one that made the ring.
       auto engine = make_engine(choice_.kind, options_.engine_options);
@@ -99,7 +101,14 @@ Result<> Runtime::start() {
       at->state.notify_all();
       at->loop->run();
       at->loop->finish();
-    });
+    };
+    try {
+      at->thread = Host::system().start_thread(name, std::move(work));
+    } catch (const std::system_error&) {
+      Error error = Error::from_exception().as(Code::ResourceExhausted);
+      stop();
+      return std::move(error).because("starting a worker");
+    }
     at->state.wait(0, std::memory_order_acquire);
     if (at->state.load(std::memory_order_acquire) == 2) {
       Error error = std::move(*at->error);

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -278,7 +279,11 @@ Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
   std::optional<io::StallWatch> watch;
   if (options.stall_after > Duration()) {
     KEEL_CHECK(static_cast<bool>(options.on_stall), "reporting stalls needs a function that receives them: on_stall");
-    watch.emplace(*runtime, options.stall_after, [&](const io::Stall& stall) { options.on_stall(stall); });
+    try {
+      watch.emplace(*runtime, options.stall_after, [&](const io::Stall& stall) { options.on_stall(stall); });
+    } catch (const std::system_error&) {
+      return Error::from_exception().as(Code::ResourceExhausted).because("watching the workers for stalls");
+    }
   }
   Worker::Crew crew(runtime->workers(), main_sleep, options.metrics);
   runtime->each([&](io::Loop& loop) { crew.begin(loop.index(), begin); });

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -234,6 +235,24 @@ Task<> kills_twice() {
 TEST_P(RunOnWorkers, a_second_signal_does_what_it_did_before) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT((void)run(on(2), [](Worker&) { return kills_twice(); }).is_ok(), ::testing::KilledBySignal(SIGINT), "");
+}
+
+// As a user that the limit of threads applies to; prints what run() returned.
+[[noreturn]] void runs_with_threads(rlim_t threads, const RunOptions& options) {
+  const rlimit limit{.rlim_cur = threads, .rlim_max = threads};
+  if (::setrlimit(RLIMIT_NPROC, &limit) != 0 || (::geteuid() == 0 && ::setuid(65'534) != 0)) ::_exit(2);
+  const Result<> ran = run(options, [](Worker&) -> Task<> { co_return; });
+  std::fprintf(stderr, "%s\n", ran ? "it ran" : ran.error().describe().c_str());
+  ::_exit(!ran && ran.error().code() == Code::ResourceExhausted ? 0 : 1);
+}
+TEST_P(RunOnWorkers, the_lack_of_a_thread_is_an_error) {
+  if (GetParam() != io::EngineKind::Epoll) GTEST_SKIP() << "the rings of another user need memory that it may lock";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(runs_with_threads(2, on(3)), ::testing::ExitedWithCode(0), "starting a worker: starting a thread: ");
+  RunOptions watched = on(1);
+  watched.stall_after = 1_s;
+  watched.on_stall = [](const io::Stall&) {};
+  EXPECT_EXIT(runs_with_threads(2, watched), ::testing::ExitedWithCode(0), "starting a thread: ");
 }
 
 // --- Time to finish.
