@@ -42,11 +42,11 @@ Error internal::lookup_error(std::string_view host, int status, int number) {
     case EAI_ADDRFAMILY:
       return Error::text(Code::NotFound, "no such host '" + name + "'").from_environment();
     case EAI_MEMORY:
-      return Error(Code::ResourceExhausted, "looking up a host: out of memory");
+      return Error(Code::ResourceExhausted, "looking up a host: out of memory").from_environment();
     case EAI_SYSTEM:
       return Error::from_errno("getaddrinfo", number).because("looking up '" + name + "'");
     default:
-      return Error::text(Code::Unavailable, "looking up '" + name + "': " + gai_strerror(status));
+      return Error::text(Code::Unavailable, "looking up '" + name + "': " + gai_strerror(status)).from_environment();
   }
 }
 

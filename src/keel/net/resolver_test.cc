@@ -239,6 +239,9 @@ TEST(SystemLookup, tells_what_getaddrinfo_meant) {
   EXPECT_EQ(internal::lookup_error("x", EAI_FAIL, 0).code(), Code::Unavailable);
   EXPECT_EQ(internal::lookup_error("x", EAI_MEMORY, 0).code(), Code::ResourceExhausted);
   EXPECT_EQ(internal::lookup_error("x", EAI_SYSTEM, EMFILE).errno_value(), EMFILE);
+  for (const int status : {EAI_NONAME, EAI_AGAIN, EAI_FAIL, EAI_MEMORY, EAI_SYSTEM}) {
+    EXPECT_TRUE(internal::lookup_error("x", status, EMFILE).is_from_environment()) << status;
+  }
 }
 
 }  // namespace

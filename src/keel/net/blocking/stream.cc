@@ -108,7 +108,7 @@ Result<Stream> connect_first(std::span<const Address> addresses, Instant deadlin
     failures += (failures.empty() ? "" : "; ") + stream.error().describe();
     if (Host::system().now() >= deadline) break;
   }
-  return Error::text(code, failures);
+  return Error::text(code, failures).from_environment();
 }
 
 // A call without a time limit waits in the kernel; one with a limit first checks, and then waits in poll.
@@ -181,7 +181,7 @@ Result<> Stream::close_gently(Duration timeout, std::uint64_t bytes_max) {
   Result<> finished;
   for (bool more = true; more && finished;) {
     if (dropped > bytes_max) {
-      finished = fail(Code::OutOfRange, "close_gently: the peer keeps sending");
+      finished = Error(Code::OutOfRange, "close_gently: the peer keeps sending").from_environment();
       break;
     }
     taken_ = in_.size();
@@ -241,7 +241,8 @@ Result<> Stream::read_exact(std::span<char> into, Duration timeout) {
     KEEL_TRY(bool more, fill(deadline));
     if (more) continue;
     return Error::text(Code::Unavailable, "the peer finished after " + std::to_string(left().size()) + " of " +
-                                              std::to_string(into.size()) + " bytes");
+                                              std::to_string(into.size()) + " bytes")
+        .from_environment();
   }
   if (!into.empty()) std::memcpy(into.data(), left().data(), into.size());
   taken_ += into.size();
@@ -260,13 +261,16 @@ Result<Chunk> Stream::read_until(std::string_view delimiter, std::size_t max, Du
       taken_ += at + delimiter.size();
       return all.substr(0, at + delimiter.size());
     }
-    if (all.size() >= max) return fail(Code::OutOfRange, "read_until: no delimiter within the limit");
+    if (all.size() >= max) {
+      return Error(Code::OutOfRange, "read_until: no delimiter within the limit").from_environment();
+    }
     searched = all.size();
     KEEL_TRY(bool more, fill(deadline));
     if (more) continue;
     if (left().empty()) return Chunk();
     return Error::text(Code::Unavailable,
-                       "the peer finished after " + std::to_string(left().size()) + " bytes without the delimiter");
+                       "the peer finished after " + std::to_string(left().size()) + " bytes without the delimiter")
+        .from_environment();
   }
 }
 
@@ -323,7 +327,8 @@ Result<> Stream::send_file(int file, std::uint64_t offset, std::uint64_t bytes, 
   if (op.result < 0) return Error::from_errno("sendfile", -op.result);
   if (op.sent == bytes) return {};
   return Error::text(Code::OutOfRange,
-                     "the file ended after " + std::to_string(op.sent) + " of " + std::to_string(bytes) + " bytes");
+                     "the file ended after " + std::to_string(op.sent) + " of " + std::to_string(bytes) + " bytes")
+      .from_environment();
 }
 
 }  // namespace keel::blocking

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -75,6 +77,30 @@ TEST_P(BlockingStreams, a_read_that_ends_early_or_exceeds_its_limit_loses_nothin
   EXPECT_EQ(exact.error().describe(), "the peer finished after 3 of 10 bytes");
   EXPECT_EQ(rest(server), "abc");
   EXPECT_EQ(*server.read_until("\n", 11), "");
+}
+
+// A server must not respond with them as with errors of its own client.
+TEST_P(BlockingStreams, errors_of_the_peer_are_from_the_environment) {
+  auto [client, server] = pair();
+  ASSERT_TRUE(client.write("0123456789"));
+  client.shutdown_write();
+  char eleven[11];
+
+  EXPECT_TRUE(server.read_until("\n", 5).error().is_from_environment());
+  EXPECT_TRUE(server.read_until("\n", 100).error().is_from_environment());
+  EXPECT_TRUE(server.read_exact(eleven).error().is_from_environment());
+
+  auto much = pair();
+  ASSERT_TRUE(much.client.write(pattern(10'001)));
+  EXPECT_TRUE(much.server.close_gently(10_s, 10'000).error().is_from_environment());
+  const int file = ::memfd_create("empty", MFD_CLOEXEC);
+  const Result<> sent = server.send_file(file, 0, 1);
+  EXPECT_EQ(sent.error().code(), Code::OutOfRange);
+  EXPECT_TRUE(sent.error().is_from_environment());
+  ::close(file);
+  const Address nobody = [&] { return Listener::bind(free_address()).value().address(); }();
+  EXPECT_TRUE(Stream::connect(std::vector<Address>{nobody, nobody}, 5_s).error().is_from_environment());
+  EXPECT_TRUE(Stream::connect(std::vector<Address>()).error().is_from_environment());
 }
 
 TEST_P(BlockingStreams, a_read_past_its_time_limit_loses_nothing) {
