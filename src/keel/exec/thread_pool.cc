@@ -72,20 +72,20 @@ void ThreadPool::start_thread(Worker& worker) {
 }
 
 void ThreadPool::start_clock() {
-  {
-    const auto lock = state_->enter();
-    if (state_->is_stopping || std::exchange(state_->has_clock, true)) return;
-  }
-  const std::string name = (state_->options.name + "-clock").substr(0, 15);
-  try {
-    std::unique_ptr<Thread> thread = state_->host.start_thread(name.c_str(), [this] { keep_time(); });
-    const auto lock = state_->enter();
-    state_->clock_thread = std::move(thread);
-  } catch (...) {
-    const auto lock = state_->enter();
-    state_->has_clock = false;
-    throw;
-  }
+  State& s = *state_;
+  const auto is_needed = [&s] {
+    const auto lock = s.enter();
+    return !s.is_stopping && !s.has_clock;
+  };
+  if (!is_needed()) return;
+  // Other callers wait: their jobs must not be accepted when the thread cannot be started.
+  const std::lock_guard starting(s.clock_start);
+  if (!is_needed()) return;
+  const std::string name = (s.options.name + "-clock").substr(0, 15);
+  std::unique_ptr<Thread> thread = s.host.start_thread(name.c_str(), [this] { keep_time(); });
+  const auto lock = s.enter();
+  s.clock_thread = std::move(thread);
+  s.has_clock = true;
 }
 
 void ThreadPool::post(Job& job, Priority priority) noexcept {

@@ -8,11 +8,14 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <deque>
 #include <functional>
 #include <latch>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -220,30 +223,65 @@ TEST(ThreadPool, that_is_full_lets_go_of_a_waiting_caller_when_it_is_stopped) {
   stopper.join();
 }
 
+// A host that is not the system's.
+struct OtherHost : Host {
+  OtherHost() : before(Host::set_current(this)) {}
+  ~OtherHost() override { Host::set_current(before); }
+  Instant now() noexcept override { return before->now(); }
+  std::int64_t wall_ns() noexcept override { return before->wall_ns(); }
+  std::uint64_t random() noexcept override { return before->random(); }
+  void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
+  void start_timer(Timer&, Instant) noexcept override {}
+  void stop_timer(Timer&) noexcept override {}
+  std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
+    return before->start_thread(name, std::move(body));
+  }
+  Host* const before;
+};
+
 TEST(ThreadPool, that_is_full_refuses_a_worker_that_must_not_wait) {
-  struct Worker final : Host {
-    Worker() : before(Host::set_current(this)) {}
-    ~Worker() override { Host::set_current(before); }
-    Instant now() noexcept override { return before->now(); }
-    std::int64_t wall_ns() noexcept override { return before->wall_ns(); }
-    std::uint64_t random() noexcept override { return before->random(); }
-    void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
-    void start_timer(Timer&, Instant) noexcept override {}
-    void stop_timer(Timer&) noexcept override {}
-    std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
-      return before->start_thread(name, std::move(body));
-    }
-    Host* const before;
-  };
   ThreadPool pool({.threads = 1, .queue_max = 1, .when_full = WhenFull::Block});
   Busy busy(pool, 1);
   EXPECT_TRUE(execute(pool, [] {}));
   {
-    const Worker worker;
+    const OtherHost worker;
     EXPECT_EQ(execute(pool, [] {}).error().code(), Code::ResourceExhausted);
   }
   EXPECT_EQ(pool.refused(), 1u);
   busy.go();
+  pool.stop();
+}
+
+TEST(ThreadPool, accepts_no_delayed_job_for_a_clock_that_could_not_be_started) {
+  struct OutOfThreads final : OtherHost {
+    std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
+      if (!std::string_view(name).ends_with("-clock") || has_failed.exchange(true)) {
+        return OtherHost::start_thread(name, std::move(body));
+      }
+      fails.count_down();
+      for (int i = 0; i < 50 && !is_offered.load(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      throw std::system_error(EAGAIN, std::generic_category());
+    }
+    std::atomic<bool> has_failed = false;
+    std::latch fails{1};  // Another thread offers its job now.
+    std::atomic<bool> is_offered = false;
+  };
+  OutOfThreads host;
+  ThreadPool pool({.name = "delays", .threads = 1});
+  std::atomic<bool> has_run = false;
+  Result<> second;
+  std::thread other([&] {
+    host.fails.wait();
+    second = execute_after(pool, 1_ms, [&] { has_run.store(true); });
+    host.is_offered.store(true);
+  });
+
+  const Result<> first = execute_after(pool, 1_ms, [] {});
+
+  other.join();
+  EXPECT_EQ(first.error().code(), Code::ResourceExhausted);
+  EXPECT_TRUE(second) << "it starts a clock of its own";
+  EXPECT_TRUE(eventually([&] { return has_run.load(); }));
   pool.stop();
 }
 

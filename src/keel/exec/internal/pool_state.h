@@ -123,6 +123,7 @@ struct ThreadPool::State {
 
   // The clock: a thread for delayed jobs and for changes of size.
   std::condition_variable clock;
+  std::mutex clock_start;  // Held while the clock is started, and locked before `mutex`.
   std::unique_ptr<Thread> clock_thread;
   bool has_clock = false;
   std::multimap<Instant, Job*> delayed;
