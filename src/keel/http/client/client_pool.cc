@@ -85,11 +85,12 @@ Result<ClientPool::Origin*> ClientPool::origin(const Url& url) {
   return origins_.emplace(std::move(name), std::move(made)).first->second.get();
 }
 
-Task<Bulkhead::Place> ClientPool::wait_for_place(Bulkhead& places, const Origin& origin) {
+Task<Bulkhead::Place> ClientPool::wait_for_place(Bulkhead& places, const Origin& origin, Instant limit) {
   std::optional<Bulkhead::Place> free = places.try_enter();
   if (free) co_return *std::move(free);
-  Result<Bulkhead::Place> place = co_await attempt(places.enter());
-  if (!place && place.error().code() == Code::ResourceExhausted) {
+  Result<Bulkhead::Place> place = co_await attempt(with_timeout(limit - Host::current().now(), places.enter()));
+  const bool is_late = !place && place.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit;
+  if (is_late || (!place && place.error().code() == Code::ResourceExhausted)) {
     co_return Error::text(Code::ResourceExhausted, "none of " + std::to_string(places.options().running_max) +
                                                        " connections for " + origin.name() +
                                                        " became free within wait_max");
@@ -127,7 +128,8 @@ Task<Stream> ClientPool::connect(const Url& url, const Proxy* proxy) {
 }
 
 Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind kind, bool& has_place) {
-  Bulkhead::Place use = co_await wait_for_place(origin.places_, origin);
+  const Instant wait_limit = Host::current().now() + options_.wait_max;  // For both places.
+  Bulkhead::Place use = co_await wait_for_place(origin.places_, origin, wait_limit);
   Lease lease(*this, origin, std::move(use));
   if (kind == Kind::Fresh) close_idle(origin);
   lease.connection_ = take_idle(origin);
@@ -135,7 +137,7 @@ Task<ClientPool::Lease> ClientPool::lend(Origin& origin, const Url& url, Kind ki
   if (has_place) co_return std::move(lease);
 
   if (places_.running() == options_.connections_max) close_oldest_idle();
-  Bulkhead::Place place = co_await wait_for_place(places_, origin);
+  Bulkhead::Place place = co_await wait_for_place(places_, origin, wait_limit);
   has_place = true;
   const Proxy* const proxy = proxies_.of(url);
   const Instant limit = Host::current().now() + options_.connect_timeout;

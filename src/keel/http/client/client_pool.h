@@ -190,7 +190,7 @@ class ClientPool {
   // `proxy`: the proxy to use, or null.
   Task<Stream> connect(const Url& url, const Proxy* proxy);
   Task<Stream> connect_plain(const Url& url, const Proxy* proxy);
-  Task<Bulkhead::Place> wait_for_place(Bulkhead& places, const Origin& origin);
+  Task<Bulkhead::Place> wait_for_place(Bulkhead& places, const Origin& origin, Instant limit);
   std::unique_ptr<Connection> take_idle(Origin& origin) noexcept;
   void keep(Origin& origin, std::unique_ptr<Connection> connection) noexcept;
   bool is_usable(const Connection& connection, Instant now) const noexcept;

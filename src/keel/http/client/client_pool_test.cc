@@ -142,6 +142,40 @@ TEST_P(ClientPools, at_the_bound_of_all_connections_calls_wait_for_those_of_othe
   EXPECT_EQ(client().stats().connections, 1u);
 }
 
+// A place of the server becomes free after half of the time, and none of all connections.
+TEST_P(ClientPools, one_limit_bounds_the_waits_for_both_places) {
+  serve();
+  ClientOptions options;
+  options.pool.connections_per_origin_max = 1;
+  options.pool.connections_max = 1;
+  options.pool.wait_max = 200_ms;
+  client(options);
+  Call holding;
+  Call before;
+  Call late;
+  begin(holding, "/held", "a.internal");
+  ASSERT_TRUE(until([&] { return handlers_running == 1; }));
+  begin(before, "/plaintext", "b.internal");
+  ASSERT_TRUE(run(nap(100_ms)));
+  const Instant began = now();
+  begin(late, "/plaintext", "b.internal");
+
+  ASSERT_TRUE(until([&] { return late.has_ended(); }));
+
+  const Duration took = now() - began;
+  EXPECT_GE(took, 195_ms);
+  if (is_sim()) EXPECT_LT(took, 250_ms);
+  ASSERT_TRUE(before.has_ended());
+  for (Call* const call : {&before, &late}) {
+    const Result<ClientResponse> refused = call->take();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Code::ResourceExhausted) << refused.error().describe();
+  }
+  held_back = false;
+  ASSERT_TRUE(until([&] { return holding.has_ended(); }));
+  EXPECT_TRUE(holding.take());
+}
+
 TEST_P(ClientPools, an_idle_connection_is_closed_after_idle_timeout) {
   serve();
   ClientOptions options;
