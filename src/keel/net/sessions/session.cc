@@ -231,13 +231,19 @@ void Session::on_closed(messages::Peer&, const Error& reason) noexcept {
 // --- what comes
 
 Result<> Session::accept(const CoreEvent& event) {
-  if (event.kind == CoreEvent::Kind::Message) ++stats_.received;
-  if (running_ != nullptr || !inbox_.empty()) {
-    internal::ReceivedMessage& received = inbox_.emplace_back(event, Buffer());
-    received.payload.append(event.payload);
-    return {};
+  const bool waits = running_ != nullptr || !inbox_.empty();
+  if (waits) {
+    try {
+      Buffer payload;
+      payload.append(event.payload);
+      inbox_.emplace_back(event, std::move(payload));
+    } catch (...) {
+      core_.give_back(event);
+      throw;
+    }
   }
-  handle(event);
+  if (event.kind == CoreEvent::Kind::Message) ++stats_.received;
+  if (!waits) handle(event);
   return {};
 }
 

@@ -1,5 +1,6 @@
 // What idle sessions cost, by what a loaded machine does not change: frames, system calls, timers and allocations for a
 // heartbeat, iterations of the loop, bytes of memory. bench/experiments/sessions-idle.yaml has the time.
+// The last test is about a session for which there is no memory.
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -10,8 +11,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "keel/base/pool.h"
 #include "keel/base/sanitizers.h"
 #include "keel/base/testing/allocation_count.h"
 #include "keel/net/messages/metrics.h"
@@ -145,6 +148,59 @@ TEST_P(Costs, of_an_idle_session_are_few_bytes_and_two_timers_on_each_side) {
   if (is_sim()) return;
   EXPECT_LE(timers_each, 4.0);
   EXPECT_LE(bytes, KEEL_SANITIZED ? 1e9 : bytes_max());
+}
+
+// A session whose messages arrive when a test says so.
+class Fed final : public Session {
+ public:
+  explicit Fed(const Handlers& handlers) : Session(handlers, SessionOptions{}, internal::Role::Server) {
+    EXPECT_TRUE(core_.link(Host::current().now(), {}, {100, 1'000'000}, Duration()));
+  }
+  void feed(messages::Peer& peer, std::string_view packet) { EXPECT_TRUE(on_frame(peer, packet)); }
+  std::uint64_t seen() const { return core_.point().seen; }
+
+ private:
+  Result<> greet(std::string_view) override { return {}; }
+  void unlinked(const Error&) noexcept override {}
+  void ended() noexcept override {}
+  Instant expires() const noexcept override { return Instant::never(); }
+  void expire() noexcept override {}
+};
+
+template <class M>
+std::string packet_of(std::uint64_t number, const M& message) {
+  Buffer payload, out;
+  messages::encode(payload, message);
+  internal::write(out, internal::Packet{.kind = internal::Kind::Data,
+                                        .number = number,
+                                        .type = messages::type_of(message),
+                                        .payload = payload.view()});
+  return std::string(out.view());
+}
+
+class ShortOfMemory : public SessionsTest {};
+INSTANTIATE_TEST_SUITE_P(, ShortOfMemory, keel::internal::every_engine(), keel::internal::name_of_engine);
+
+TEST_P(ShortOfMemory, a_session_does_not_count_a_message_that_it_could_not_keep) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer replaces malloc";
+  connect();
+  messages::Peer& peer = *(*client_)->peer();
+  Fed session(server_handlers_);
+  session.feed(peer, packet_of(1, testing::Slow{1}));  // Its handler waits.
+  const std::string second = packet_of(2, testing::Text{std::string(100'000, 'x')});
+
+  {
+    pool_trim();
+    const keel::internal::WithoutMemory none;
+    session.feed(peer, second);
+  }
+
+  EXPECT_EQ(session.seen(), 1u) << "the peer sends it again";
+  EXPECT_EQ(session.stats().received, 1u);
+  session.feed(peer, second);
+  go_.set();
+  ASSERT_TRUE(until([&] { return at_server_.size() == 2; }));
+  EXPECT_EQ(at_server_.back().size(), 100'000u);
 }
 
 }  // namespace

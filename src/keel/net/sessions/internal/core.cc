@@ -182,6 +182,12 @@ Result<Core::Event> Core::receive(Instant now, std::string_view bytes) {
   }
 }
 
+void Core::give_back(const Event& event) noexcept {
+  seen_ = event.number - (event.kind == Event::Kind::Lost ? event.lost : 1);
+  --unhandled_;
+  unhandled_bytes_ -= event.cost();
+}
+
 bool Core::is_ack_due(Instant now) const noexcept {
   if (handled_ == ack_told_) return false;
   const std::uint64_t every = std::min<std::uint64_t>(options_.ack_every, options_.window.messages / 4 + 1);

@@ -101,6 +101,9 @@ class Core {
   void unlink() noexcept { is_linked_ = false; }
   bool is_linked() const noexcept { return is_linked_; }
   Result<Event> receive(Instant now, std::string_view packet);
+  // There is no memory to keep the message, or the report of loss, that receive() has just returned: it counts as not
+  // received, so that the peer sends it again over the next connection.
+  void give_back(const Event& event) noexcept;
   // Ignores the peer's silence so far, and sends it another ping.
   void ask_again(Instant now) noexcept {
     quiet_since_ = now;

@@ -118,6 +118,44 @@ TEST_F(Cores, send_again_what_was_on_its_way_when_the_connection_broke) {
   EXPECT_EQ(client.core.unacknowledged(), 2u) << "the first was acknowledged by the point";
 }
 
+TEST_F(Cores, send_again_what_their_receiver_had_no_memory_for) {
+  link();
+  for (const char* const text : {"a", "b", "c"}) ASSERT_TRUE(push(client, text));
+  send(client, server);
+  const Result<Core::Event> first = server.core.receive(now, server.arriving[0]);
+  const Result<Core::Event> second = server.core.receive(now, server.arriving[1]);
+  ASSERT_TRUE(first && second);
+  const std::size_t unhandled = server.core.unhandled_bytes();
+
+  server.core.give_back(*second);
+
+  EXPECT_EQ(server.core.point(), (Point{.seen = 1, .handled = 0}));
+  EXPECT_EQ(server.core.unhandled_bytes(), unhandled - second->cost());
+  server.core.handled(now, first->number, first->cost());
+  cut();
+  link();
+  exchange();
+  EXPECT_EQ(server.messages, (std::vector<std::string>{"b", "c"}));
+}
+
+TEST_F(Cores, tell_again_of_a_loss_that_their_receiver_had_no_memory_for) {
+  link();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(push(client, std::to_string(i), WhenFull::DropOldest));
+  send(client, server);
+  const Result<Core::Event> event = server.core.receive(now, server.arriving[0]);
+  ASSERT_TRUE(event);
+  ASSERT_EQ(event->kind, Kind::Lost);
+
+  server.core.give_back(*event);
+
+  EXPECT_EQ(server.core.point(), Point());
+  cut();
+  link();
+  exchange();
+  EXPECT_EQ(server.lost, 2u);
+  EXPECT_EQ(server.messages.size(), 8u);
+}
+
 TEST_F(Cores, acknowledge_every_few_messages_and_after_a_time) {
   link();
   ASSERT_TRUE(push(client, "a"));
