@@ -102,7 +102,12 @@ Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
     engine.close(fd);
     co_return std::move(connected).error().because("connecting to " + address.to_string());
   }
-  co_return Stream(fd);
+  try {
+    co_return Stream(fd);
+  } catch (...) {  // There is no memory for it.
+    engine.close(fd);
+    throw;
+  }
 }
 
 Task<Stream> Stream::connect(std::vector<Address> addresses, io::ConnectOptions options) {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <deque>
+#include <new>
 #include <optional>
 
 #include "keel/base/bug.h"
@@ -30,19 +31,46 @@ struct Listener::State {
     int fd = accept.shared ? -1 : 0;
     while (fd >= 0 && waiting.size() < accepted_waiting_max) {
       fd = engine.try_accept(accept.fd);
-      if (fd >= 0) waiting.push_back(fd);
+      if (fd >= 0 && !keep(fd)) return try_later();
     }
     if (fd < 0) engine.submit(accept);  // That accept reports an error if something is wrong.
     if (!waiting.empty()) wake_taker();
   }
+  // False: there is no memory, and the connection is closed.
+  bool keep(int fd) noexcept {
+    try {
+      waiting.push_back(fd);
+      return true;
+    } catch (const std::bad_alloc&) {
+      engine.close(fd);
+      return false;
+    }
+  }
+  // Gives `to` its connection. False: it has to wait for one, or for memory.
+  bool complete(Accept& to) noexcept {
+    if (waiting.empty()) return failed();
+    try {
+      to.stream_.emplace(waiting.front());
+    } catch (const std::bad_alloc&) {
+      try_later();
+      return false;
+    }
+    waiting.pop_front();
+    return true;
+  }
   void wake_taker() noexcept {
-    if (taker != nullptr) std::exchange(taker, nullptr)->wake();
+    if (taker != nullptr && complete(*taker)) std::exchange(taker, nullptr)->wake();
+  }
+  void try_later() noexcept { loop.start_timer(retry, loop.now() + retry_pause); }
+  void try_again() noexcept {
+    wake_taker();
+    listen();
   }
   bool failed() const noexcept { return final_result < 0; }
   void accepted() noexcept {
     const int result = accept.result;
     if (result >= 0) {
-      waiting.push_back(result);
+      keep(result);
       if (waiting.size() >= accepted_waiting_max) engine.cancel(accept);
     } else if (orphaned) {
       free();
@@ -50,8 +78,7 @@ struct Listener::State {
     } else if (is_stopped) {
       final_result = -ESHUTDOWN;
     } else if (io::is_exhaustion(-result)) {
-      loop.start_timer(retry, loop.now() + retry_pause);
-      return;
+      return try_later();
     } else if (result == -ECANCELED) {
       // Accepting had stopped, because too many connections were waiting. All of them may have been taken by now; if
       // not, a later accept() listens again.
@@ -79,7 +106,7 @@ struct Listener::State {
   io::Loop& loop;
   io::Engine& engine;
   Member<io::Accept, State, &State::accepted> accept{*this};
-  Member<Timer, State, &State::listen> retry{*this};
+  Member<Timer, State, &State::try_again> retry{*this};
   std::deque<int> waiting;
   std::optional<metrics::Counter> accepted_total;
   Accept* taker = nullptr;
@@ -118,11 +145,11 @@ int Listener::native_handle() const noexcept { return state_->accept.fd; }
 Address Listener::address() const noexcept { return state_->engine.local_address(state_->accept.fd); }
 
 bool Listener::Accept::start() {
-  if (!state_.waiting.empty() || state_.failed()) return true;
+  if (state_.complete(*this)) return true;
   KEEL_EXPECT_AT(state_.taker == nullptr,
                  "accept() is awaited while another task waits in it: only one task may accept at a time", place());
   state_.listen();
-  if (!state_.waiting.empty()) return true;
+  if (state_.complete(*this)) return true;
   state_.taker = this;
   return false;
 }
@@ -136,12 +163,10 @@ void Listener::Accept::cancel(Leaf& leaf) noexcept {
 
 Result<Stream> Listener::Accept::take() noexcept {
   if (cancelled_) return fail(Code::Cancelled, "accept was cancelled");
-  if (state_.waiting.empty() && state_.is_stopped) return fail(Code::Unavailable, "the listener was stopped");
-  if (state_.waiting.empty()) return Error::from_errno("accept", -state_.final_result);
-  const int fd = state_.waiting.front();
-  state_.waiting.pop_front();
+  if (!stream_ && state_.is_stopped) return fail(Code::Unavailable, "the listener was stopped");
+  if (!stream_) return Error::from_errno("accept", -state_.final_result);
   if (state_.accepted_total) state_.accepted_total->add();
-  return Stream(fd);
+  return *std::move(stream_);
 }
 
 }  // namespace keel

@@ -21,6 +21,7 @@
 
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "keel/io/engine.h"
@@ -72,6 +73,7 @@ class [[nodiscard]] Listener::Accept : public Leaf {
   friend struct State;
   static void cancel(Leaf& leaf) noexcept;
   State& state_;
+  std::optional<Stream> stream_;
   bool cancelled_ = false;
 };
 

@@ -87,6 +87,31 @@ TEST_P(Memory, a_write_is_refused_where_there_is_no_memory_for_it_and_the_next_o
   EXPECT_EQ(*run(first(client)), "sent");
 }
 
+Task<Stream> accept_one(Listener& listener) { co_return co_await listener.accept(); }
+
+TEST_P(Memory, an_accept_without_memory_for_its_connection_tries_again) {
+  if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer replaces malloc";
+  Listener listener = listen();
+  Stream before = *run(Stream::connect(listener.address()));
+  ASSERT_TRUE(run(accept_one(listener)));
+  Stream client = *run(Stream::connect(listener.address()));
+  settle();  // The connection waits for an accept.
+  Start<Stream> accepting;
+  Task<Stream> task = accept_one(listener);
+  {
+    pool_trim();
+    const internal::WithoutMemory none;
+    EXPECT_FALSE(accepting.begin(std::move(task), [](StartCore&) noexcept {}));
+  }
+
+  ASSERT_TRUE(until([&] { return accepting.has_ended(); }));
+
+  Result<Stream> accepted = accepting.take();
+  ASSERT_TRUE(accepted) << accepted.error().describe();
+  ASSERT_TRUE(run(internal::write(client, "sent")));
+  EXPECT_EQ(*run(first(*accepted)), "sent");
+}
+
 // Both ends of each connection, armed to receive as a server's idle ones are; everything malloc has given is counted,
 // the engine's share, too.
 TEST_P(Memory, an_idle_connection_takes_half_a_kilobyte) {
