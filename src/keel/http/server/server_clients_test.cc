@@ -26,6 +26,11 @@ Response upgrades(Request&) { return Response::upgrade("talk", &listens); }
 struct Passes {
   std::optional<Response> before(Request&) { return std::nullopt; }
 };
+Task<Response> forgives(Request& request, Next next) {
+  const Result<std::string_view> body = co_await attempt(request.whole_body());
+  if (!body) co_return Response(Status::Accepted);
+  co_return co_await next(request);
+}
 
 class ServerClients : public Servers {
  protected:
@@ -33,6 +38,7 @@ class ServerClients : public Servers {
     Servers::SetUp();
     router_.get("/talk", upgrades);
     router_.group("/guarded").use(Passes()).post("/echo", echo);
+    router_.group("/forgiving").use(forgives).post("/echo", echo);
   }
   // It is there, and answered.
   bool is_served(Peer& one, std::size_t nth = 1) {
@@ -128,6 +134,33 @@ TEST_P(ServerClients, hold_so_much_of_bodies_beside_their_only_one) {
   EXPECT_EQ(first.all()[0].body, body);
   EXPECT_EQ(server_->stats().body_bytes, 0u);
   EXPECT_EQ(ask_one(post("/echo", body)).status, 200);
+}
+
+// The bytes that arrived after the body are dropped with it: no request is read from what follows them.
+TEST_P(ServerClients, lose_the_connection_of_a_guarded_body_whose_last_piece_is_too_much) {
+  Limits limits;
+  limits.client_bodies_bytes_max = 64 * 1024;
+  start(limits);
+  Peer& forgiven = peer();
+  Peer& rejected = peer();
+  forgiven.send(begun("/forgiving/echo", 1000));
+  rejected.send(begun("/guarded/echo", 1000));
+  ASSERT_TRUE(until([&] { return server_->stats().accepted == 2; }));
+  settle();
+  Peer& other = peer();
+  other.send(begun("/echo", 200'000) + std::string(100'000, 'b'));
+  ASSERT_TRUE(until([&] { return server_->stats().body_bytes >= 100'000; }));
+  for (Peer* const one : {&rejected, &forgiven}) {
+    one->send(std::string(1000, 'c') + get("/n/7"));
+    ASSERT_TRUE(has_replies(*one, 1));
+    const Reply reply = one->all()[0];
+    EXPECT_EQ(reply.status, one == &rejected ? 429 : 202);
+    EXPECT_EQ(reply.field("Retry-After"), one == &rejected ? "1" : "");
+    EXPECT_TRUE(reply.closes());
+    ASSERT_TRUE(until([&] { return one->has_ended(); }));
+    EXPECT_EQ(one->all().size(), 1u);
+  }
+  EXPECT_EQ(server_->stats().client_bodies_refused, 2u);
 }
 
 TEST_P(ServerClients, are_not_those_of_a_trusted_proxy) {

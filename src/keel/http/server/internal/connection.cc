@@ -324,8 +324,8 @@ void Connection::write_head(Response& response) {
     flush();
     exchange_->hold_head(true);
   }
-  if (exchange.reads_body()) {
-    // The rest of the body may be on its way, whatever the client announced.
+  if (exchange.reads_body() || exchange.reader().refusal() != Status::Ok) {
+    // The rest of the body may be on its way, whatever the client announced; bytes after a rejected one are dropped.
     peer_closes_ = false;
     if (!exchange.can_discard()) close_ = true;
   } else if (exchange.reader().has_used_all()) {

@@ -240,12 +240,13 @@ void PendingExchange::respond(Result<Response> result) {
     record_cut(cut_now());
     return carrier_.reset();
   }
-  if (reads_body() && !result && reader_.refusal() != Status::Ok) {
+  const bool is_refused = reader_.refusal() != Status::Ok;  // Also if that was the last part of the body.
+  if (is_refused && !result) {
     result = refuse(reader_.refusal(), reader_.reason());
     if (reader_.refusal() == Status::TooManyRequests) result->header("Retry-After", "1");
   }
   const bool wants_upgrade = result && result->is_upgrade();
-  conclude(result, wants_upgrade && carrier_.can_upgrade() && !reads_body());
+  conclude(result, wants_upgrade && carrier_.can_upgrade() && !reads_body() && !is_refused);
   send(*result);
 }
 
