@@ -47,6 +47,8 @@ bool EventParser::end_line() {
   if (is_first_line_ && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);  // A byte order mark.
   is_first_line_ = false;
   if (line.empty()) {
+    id_.clear();
+    id_.append(next_id_.view());
     if (!data_.empty()) return true;
     type_.clear();
     return false;
@@ -70,8 +72,8 @@ void EventParser::set_field(std::string_view name, std::string_view value) {
     type_.append(value);
   } else if (name == "id") {
     if (value.contains('\0')) return;
-    id_.clear();
-    id_.append(value);
+    next_id_.clear();
+    next_id_.append(value);
   } else if (name == "retry") {
     if (value.empty() || !std::ranges::all_of(value, ascii::is_digit)) return;
     constexpr std::int64_t day_ms = 24 * 3600 * 1000;

@@ -43,7 +43,7 @@ class EventParser {
   // Takes bytes from the front of `bytes` up to the end of the next event. nullopt: all bytes were taken, and the event
   // that they may have begun is not complete.
   Result<std::optional<ServerEvent>> next(std::string_view& bytes);
-  // The last `id` so far: the Last-Event-ID of the next request.
+  // The last `id` whose event is complete: the Last-Event-ID of the next request.
   std::string_view last_id() const noexcept { return id_.view(); }
   // How long the server asks a client to wait before it connects again; at most a day. nullopt: the server has not sent
   // `retry`.
@@ -59,6 +59,7 @@ class EventParser {
   Buffer data_;  // The data, each line with its "\n".
   Buffer type_;
   Buffer id_;
+  Buffer next_id_;  // The value of the last field `id`; it is the id_ from the end of its event on.
   std::optional<Duration> retry_;
   bool is_first_line_ = true;
   bool after_return_ = false;  // The last byte was "\r": a "\n" after it belongs to the same line end.

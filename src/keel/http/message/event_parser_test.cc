@@ -48,6 +48,19 @@ TEST(Events, have_a_type_and_an_id_that_lasts) {
   EXPECT_EQ(events_of("id: a\0b\ndata: 1\n\n"s), Lines{"message||1"});
 }
 
+TEST(Events, count_with_their_id_once_they_are_complete) {
+  EventParser parser;
+  std::string_view stream = "id: 1\ndata: a\n\nid: 2\ndata: b\n";
+  EXPECT_EQ((*parser.next(stream))->id, "1");
+  EXPECT_EQ(*parser.next(stream), std::nullopt);
+  EXPECT_EQ(parser.last_id(), "1") << "a client that connects again now gets the event 2";
+  stream = "\nid: 5\n\n";
+  EXPECT_EQ((*parser.next(stream))->id, "2");
+  EXPECT_EQ(parser.last_id(), "2");
+  EXPECT_EQ(*parser.next(stream), std::nullopt);
+  EXPECT_EQ(parser.last_id(), "5") << "also without data";
+}
+
 TEST(Events, lose_one_space_after_the_colon) {
   EXPECT_EQ(events_of("data:a\n\ndata:  a\n\ndata\n\ndata:\n\ndata: a:b \n\n"),
             (Lines{"message||a", "message|| a", "message||", "message||", "message||a:b "}));
