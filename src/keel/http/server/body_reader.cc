@@ -87,9 +87,10 @@ void BodyReader::wake() noexcept {
 }
 
 std::size_t BodyReader::discard_held() noexcept {
-  const std::size_t before = left_.size();
-  left_.remove_prefix(discard(left_));
-  return before - left_.size();
+  const std::string_view held = std::exchange(left_, {});
+  const std::size_t used = discard(held);
+  if (refusal_ == Status::Ok) left_ = held.substr(used);
+  return used;
 }
 
 std::size_t BodyReader::discard(std::string_view received) noexcept {

@@ -130,7 +130,7 @@ class BodyReading : public Servers {
     router_.post("/whole", &whole, streams).post("/count", &count, streams).post("/hesitant", &hesitant, streams);
     router_.post("/ignores", &ignores, streams).post("/one", &reads_one, streams);
     router_.post("/small", &whole, small).post("/forgives", &forgives, small).post("/complains", &complains, small);
-    router_.post("/twice", &twice);
+    router_.post("/twice", &twice).post("/ignores-small", &ignores, small);
     router_.post("/tells", tells).post("/tells-later", &tells_later).post("/tells-as", &tells_as_it_comes, streams);
     router_.get("/whole", &whole, streams);
   }
@@ -306,6 +306,28 @@ TEST_P(BodyReading, ends_the_connection_when_what_is_thrown_away_is_malformed) {
   one.send("-1\r\n\r\n" + get("/n/1"));
   ASSERT_TRUE(until([&] { return one.has_ended(); }));
   EXPECT_EQ(one.all().size(), 1u);
+}
+
+TEST_P(BodyReading, ends_the_connection_when_what_came_with_the_head_is_malformed_and_thrown_away) {
+  start();
+  const std::string head = "POST /ignores HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string too_large = post_chunked("/ignores-small", std::string(1001, 'x'), 501);
+  for (const std::string& wire : {head + "5\r\nhello\r\nZZ\r\n", too_large}) {
+    Peer& one = peer();
+    one.send(wire + get("/n/1"));
+    ASSERT_TRUE(until([&] { return one.has_ended(); }));
+    ASSERT_EQ(one.all().size(), 1u);
+    EXPECT_EQ(one.all()[0].status, 200);
+  }
+}
+
+TEST(BodyReader, holds_nothing_once_what_it_discards_is_malformed) {
+  const std::string_view body = "5\r\nhello\r\nZZ\r\n";
+  BodyReader reader;
+  reader.begin(BodyDecoder(BodyKind::Chunked, 0, 100), body, [](BodyReader&) noexcept {});
+  EXPECT_LE(reader.discard_held(), body.size());
+  EXPECT_EQ(reader.refusal(), Status::BadRequest);
+  EXPECT_TRUE(reader.has_used_all());
 }
 
 TEST_P(BodyReading, is_refused_with_413_above_the_limit_of_the_route) {
