@@ -150,6 +150,20 @@ Task<> write_a_sum(BodyWriter& out, bool fails) {
   if (fails) co_await fail(Code::Unavailable, "the rest is not there");
 }
 
+struct Stamps {
+  void after(Request& request, Response& response) {
+    const bool* const kept = request.get<bool>();
+    response.header("X-Stamp", std::to_string(number(response.status())) + (kept == nullptr ? "" : " kept"));
+  }
+};
+// Keeps a value for what comes after it.
+struct Keeps {
+  std::optional<Response> before(Request& request) {
+    request.set(true);
+    return std::nullopt;
+  }
+};
+
 class BodyWriting : public Servers {
  protected:
   void SetUp() override {
@@ -197,6 +211,16 @@ class BodyWriting : public Servers {
     router_.get("/stream/poem", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write, 2); });
     router_.get("/stream/line", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write_all); });
     router_.post("/stream/duplex-now", duplex_now);
+    router_.group("/stamped")
+        .use(Stamps())
+        .get("/now", &streamed<&fail_at_once>)
+        .get("/later", &streamed_later<&fail_at_once>)
+        .get("/good", &streamed<&write_a_little>);
+    router_.group("/kept")
+        .use(Stamps())
+        .use(Keeps())
+        .get("/now", &streamed<&fail_at_once>)
+        .get("/later", &streamed_later<&fail_at_once>);
   }
 };
 
@@ -321,6 +345,21 @@ TEST_P(BodyWriting, becomes_an_error_when_its_task_fails_before_the_head_has_lef
   }
   EXPECT_EQ(server_->stats().aborted, 0u);
   EXPECT_EQ(server_->stats().cut, 0u);
+}
+
+TEST_P(BodyWriting, becomes_an_error_that_middleware_sees) {
+  start();
+  const auto list = ask(get("/stamped/now") + get("/stamped/later") + get("/stamped/good") + get("/kept/later"));
+  ASSERT_EQ(list.size(), 4u);
+  for (const Reply& reply : list) EXPECT_TRUE(reply.field("X-Stamp").starts_with(std::to_string(reply.status)));
+  EXPECT_EQ(list[0].status, 500);
+  EXPECT_EQ(list[1].status, 500);
+  EXPECT_EQ(list[2].body, "one,two,three");
+  EXPECT_EQ(list[3].field("X-Stamp"), "500 kept");
+  // The values of a synchronous handler's request are gone by then: middleware is not called without them.
+  const Reply now = ask_one(get("/kept/now"));
+  EXPECT_EQ(now.status, 500);
+  EXPECT_EQ(now.field("X-Stamp"), "");
 }
 
 TEST_P(BodyWriting, refuses_to_write_more_than_was_announced) {

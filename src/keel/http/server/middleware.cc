@@ -67,14 +67,13 @@ std::optional<Response> Middleware::before(Request& request) {
 }
 
 void Middleware::after(Request& request, Response& response) {
-  RouteMatch& match = request.match_;
+  const RouteMatch& match = request.match_;
   if (match.passed == 0) return;
   request.is_before_body_ = false;
   // A task that it wakes may continue with its connection's next request while this one is running.
   const Trampoline::Deferring deferring;
-  // Counted down first: a middleware that fails does not run again.
-  while (match.passed > 0) {
-    const Middleware& link = *match.links[--match.passed];
+  for (std::uint32_t left = match.passed; left > 0;) {
+    const Middleware& link = *match.links[--left];
     if (link.after_ == nullptr) continue;
     try {
       link.after_(link.object_, request, response);

@@ -11,7 +11,9 @@
 //
 // A middleware may have only one of the two members. This form needs no coroutine: a synchronous handler stays
 // synchronous. after() runs for each middleware whose before() let the request pass, in reverse order, on any response:
-// by then a handler's error, its exception and a deadline are problem documents (problem.h).
+// by then a handler's error, its exception and a deadline are problem documents (problem.h). If the task of a streamed
+// body fails before the head was sent, after() runs again, on the problem that replaces the response; but not if the
+// handler is synchronous and a value was kept with Request::set(), which is gone by then.
 //
 // The other form wraps the rest of the chain, and may await:
 //
@@ -163,7 +165,7 @@ class Middleware {
   // that one of them gives. Servers call it once, before the handler.
   static std::optional<Response> before(Request& request);
   // Runs after() of each middleware that let the request pass. An exception makes the response a problem;
-  // std::bad_alloc when there is no memory for that either. Servers call it once, when there is a response.
+  // std::bad_alloc when there is no memory for that either. Servers call it for each response that they make.
   static void after(Request& request, Response& response);
 
  private:

@@ -21,6 +21,8 @@ Exchange::Exchange(const Exchange& begun, RequestHead& head, Arena& arena) : wor
   request_.span_ = request.span_;
   request_.match_ = request.match_;
   request_.match_.params.rebase(head.path().data());
+  // Middleware is not called without the values that it has kept, which end with the memory of `begun`.
+  if (request.notes_ != nullptr) request_.match_.passed = 0;
 }
 
 flight::Activity Exchange::tell(const void* subject) {
