@@ -128,6 +128,7 @@ struct Poem {
   std::string line = "rose\n";
 } poem;
 Task<> copy_body(BodyWriter& out) {
+  const Running running;
   while (true) {
     const Chunk chunk = co_await out.read_body();
     if (chunk.empty()) co_return;
@@ -211,6 +212,7 @@ class BodyWriting : public Servers {
     router_.get("/stream/poem", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write, 2); });
     router_.get("/stream/line", [](Request&) { return Response::stream(Status::Ok, "", poem, &Poem::write_all); });
     router_.post("/stream/duplex-now", duplex_now);
+    router_.get("/sixteen", [](Request&) { return Response::text(Status::Ok, std::string(16 * 1024, 's')); });
     router_.group("/stamped")
         .use(Stamps())
         .get("/now", &streamed<&fail_at_once>)
@@ -540,6 +542,27 @@ TEST_P(BodyWriting, says_continue_and_its_head_when_the_body_comes) {
   ASSERT_TRUE(has_replies(one, 2)) << one.wire();
   EXPECT_EQ(one.all()[0].body, "hello");
   EXPECT_EQ(one.all()[1].body, "n=3");
+}
+
+TEST_P(BodyWriting, says_continue_and_what_was_asked_before_it_when_the_client_reads_late) {
+  Limits limits;
+  limits.pipeline_bytes_max = 64 << 20;
+  start(limits, {.send_buffer_bytes = 64 * 1024});
+  Peer& one = peer();
+  ASSERT_TRUE(until([&] { return one.is_connected(); }));
+  one.pause();
+  constexpr std::size_t before = 400;
+  std::string wire;
+  for (std::size_t i = 0; i < before; ++i) wire += get("/sixteen");
+  one.send(wire + "POST /stream/duplex HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  ASSERT_TRUE(until([&] { return writers_running == 1; }));
+  one.resume();
+  ASSERT_TRUE(until([&] { return one.wire().size() > before * 16 * 1024 && one.wire().contains(" 100 Continue"); }));
+  one.send("hello" + get("/n/3"));
+  ASSERT_TRUE(until([&] { return one.wire().ends_with("n=3"); }));
+  const auto list = one.all();
+  ASSERT_EQ(list.size(), before + 2);
+  EXPECT_EQ(list[before].body, "hello");
 }
 
 TEST_P(BodyWriting, begins_behind_continue_though_the_body_that_nobody_reads_does_not_come) {

@@ -322,7 +322,7 @@ void Connection::write_head(Response& response) {
   if (response.is_streamed() && exchange.take_awaits_continue()) {
     out_.waiting().append(continue_head);
     flush();
-    exchange_->hold_head(true);
+    exchange_->hold_head(out_.is_empty());  // If the 100 waits for an earlier send, the head goes with it.
   }
   if (exchange.reads_body() || exchange.reader().refusal() != Status::Ok) {
     // The rest of the body may be on its way, whatever the client announced; bytes after a rejected one are dropped.
