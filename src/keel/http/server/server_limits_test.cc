@@ -735,6 +735,37 @@ TEST_P(LimitedServers, take_a_new_number_of_connections) {
   ASSERT_TRUE(has_replies(fourth, 1));
 }
 
+TEST_P(LimitedServers, close_idle_connections_until_a_lower_number_holds) {
+  if (!is_sim()) GTEST_SKIP() << "in virtual time";
+  held_back = true;
+  Limits limits;
+  limits.connections_max = 200;
+  limits.idle_timeout = 1_h;
+  start(limits);
+  for (int i = 0; i < 150; ++i) peer();
+  for (int i = 0; i < 3; ++i) peers_[static_cast<std::size_t>(i)]->send(get("/held"));
+  ASSERT_TRUE(until([&] { return server_->stats().connections == 150 && handlers_running == 3; }));
+  pass(1500_ms);
+  for (int i = 0; i < 5; ++i) peers_[static_cast<std::size_t>(3 + i)]->send(get("/n/1"));
+  ASSERT_TRUE(has_replies(*peers_[7], 1));
+
+  limits.connections_max = 10;
+  server_->change(limits, false);
+  Peer& newcomer = peer();
+  newcomer.send(get("/n/4"));
+  const Instant began = now();
+  ASSERT_TRUE(has_replies(newcomer, 1));
+  EXPECT_LT(now() - began, 1_s);
+  EXPECT_LE(server_->stats().connections, 10u);
+
+  // Those that were used a moment ago go when they have been idle for long enough.
+  limits.connections_max = 4;
+  server_->change(limits, false);
+  ASSERT_TRUE(until([&] { return server_->stats().connections <= 4; }, 5_s));
+  held_back = false;
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(has_replies(*peers_[i], 1)) << "a request in progress continues";
+}
+
 TEST_P(LimitedServers, take_new_limits_when_draining_too) {
   start();
   Peer& one = peer();

@@ -135,8 +135,9 @@ bool Acceptor::make_room() {
   const auto longer = [](const Waiting& a, const Waiting& b) { return a.since < b.since; };
   Waiting found[found_max];  // A heap whose first element is the connection that has waited least.
   std::size_t count = 0;
-  const auto wanted = static_cast<std::size_t>(
-      std::min<std::uint64_t>(worker_.open_connections() - connections_max_ + 1 + room(), found_max));
+  const std::uint64_t open = worker_.open_connections();
+  const auto wanted =
+      static_cast<std::size_t>(std::min<std::uint64_t>(open - connections_max_ + 1 + room(), found_max));
   const Instant now = worker_.loop().now();
   // The age of an incomplete head: long enough for a packet that is sent again.
   const Duration head_min = std::min(idle_min, worker_.limits().header_timeout / 4);
@@ -156,16 +157,17 @@ bool Acceptor::make_room() {
     found[count++] = {waiting->since, &connection};
     std::push_heap(found, found + count, longer);
   });
-  if (count == 0) {
-    worker_.loop().start_timer(room_, std::max(next, now + accept_pause));
-    return false;
+  const bool is_enough = open - count < connections_max_;
+  if (!is_enough) {  // None was found, or the limit was lowered.
+    const Instant soon = now + accept_pause;
+    worker_.loop().start_timer(room_, count == wanted ? soon : std::max(next, soon));
   }
-  made_room_ = true;
+  if (count != 0) made_room_ = true;
   for (std::size_t i = 0; i < count; ++i) {
     worker_.counts.idle_closed.add();
     found[i].connection->abort();
   }
-  return true;
+  return is_enough;
 }
 
 void Acceptor::look_for_room() {
@@ -180,7 +182,13 @@ void Acceptor::look_for_room() {
 void Acceptor::change(std::uint32_t connections_max) {
   connections_max_ = connections_max;
   resume_with_room();
-  if (!full_ && !draining_ && is_full()) stop_for_now();
+  if (!draining_ && is_full()) {
+    if (full_) {
+      make_room();
+    } else {
+      stop_for_now();
+    }
+  }
   check_limit();
 }
 

@@ -58,7 +58,7 @@ class Acceptor {
   void check_limit();
   bool is_full() const noexcept;
   void stop_for_now();
-  // Closes connections that have waited longest. False: none has waited long enough; it is tried again later.
+  // Closes connections that have waited longest. False: too few have waited long enough; it is tried again.
   bool make_room();
   void look_for_room();
   // The number of places that must be free before accepting continues.
