@@ -7,6 +7,7 @@
 #include "keel/base/check.h"
 #include "keel/base/constant_time.h"
 #include "keel/data/base64.h"
+#include "keel/data/uri.h"
 #include "keel/data/utf8.h"
 #include "keel/http/message/fields.h"
 
@@ -102,7 +103,12 @@ std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& creden
   }
   if (!options_.query.empty()) {
     const Result<std::optional<std::string_view>> given = request.query_param<std::string_view>(options_.query);
-    if (!given) return refuse(Status::BadRequest, "the API key in the query is malformed");
+    // Another reader of the query may take the last one.
+    uri::QueryPairs pairs(request.query(), request.arena());
+    int count = 0;
+    while (const auto pair = pairs.next()) count += pair->key == options_.query ? 1 : 0;
+    if (count > 1) return refuse(Status::BadRequest, "there is more than one API key");
+    if (!given || !pairs.finish()) return refuse(Status::BadRequest, "the API key in the query is malformed");
     credentials.secret = given->value_or(std::string_view());
     if (!credentials.secret.empty()) return std::nullopt;
   }

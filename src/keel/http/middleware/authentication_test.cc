@@ -159,6 +159,12 @@ TEST(ApiKey, is_in_the_query_only_where_that_was_chosen) {
   EXPECT_EQ(ask(api_key(by_key, options), "", "/a?key=").status, 401);
   EXPECT_EQ(ask(api_key(by_key, options), "", "/a?key=%zz").status, 400);
   EXPECT_EQ(ask(api_key(by_key, {.header = "", .query = "key"}), "X-Api-Key: k+1\r\n", "/a").status, 401);
+
+  EXPECT_EQ(ask(api_key(by_key, options), "", "/a?x=1&key=k%2B1&keys=other&x=2").body, "1");
+  for (const char* target : {"/a?key=k%2B1&key=other", "/a?key=k%2B1&x=1&k%65y=k%2B1", "/a?key=&key=k%2B1"}) {
+    EXPECT_EQ(ask(api_key(by_key, options), "", target).status, 400) << target << ": others may read the last one";
+  }
+  EXPECT_EQ(ask(api_key(by_key, options), "", "/a?key=k%2B1&x=%zz&key=other").status, 400);
 }
 
 TEST(KnownKeys, know_whose_key_it_is) {
