@@ -17,7 +17,8 @@ constexpr std::int64_t max_age_seconds_max = std::int64_t{10} * 365 * 24 * 3600;
 
 bool is_cookie_octets(std::string_view text) noexcept {
   for (const char c : text) {
-    if (c <= 0x20 || c == 0x7f || c == '"' || c == ',' || c == ';' || c == '\\') return false;
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= 0x20 || byte >= 0x7f || c == '"' || c == ',' || c == ';' || c == '\\') return false;
   }
   return true;
 }
