@@ -188,7 +188,8 @@ void App::ensure(std::string_view name) {
 // --- Failed start.
 
 void App::fail_start(const Error& error) {
-  // A call on a module's thread cannot wait for all modules, because the calling module is still starting.
+  // A module that is starting cannot wait for the modules to stop: run() does, once this start has ended.
+  systems_->lifecycle.leave_start(error);
   if (supervision_->is_main_thread()) systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
   end_start(error);
 }

@@ -209,7 +209,8 @@ class App {
   int run();
 
   // Ends a process that cannot continue: running modules are stopped (when called on the main thread), logs are
-  // flushed, `reason` is written to standard error as one line, and the exit code is 1.
+  // flushed, `reason` is written to standard error as one line, and the exit code is 1. Within a module's start it
+  // throws an exception that ends that start with `reason`; run() then stops the other modules.
   [[noreturn]] void fail_start(const Error& error);
 
  private:

@@ -631,6 +631,52 @@ TEST_F(AppDeathTest, a_signal_while_main_waits_for_a_part_ends_it_with_0) {
   EXPECT_EXIT(interrupted(), ::testing::ExitedWithCode(0), "^stopped what was slow\n$");
 }
 
+TEST_F(AppDeathTest, a_signal_while_a_start_waits_for_a_part_ends_it_with_0) {
+  const auto interrupted = [] {
+    Settings settings = quiet();
+    settings.monitoring.enabled = false;
+    config::Reloadable<Settings> config(settings);
+    App app("test", config);
+    app.module({.name = "first", .stop = [] { std::fprintf(stderr, "stopped the first\n"); }});
+    app.module({.name = "slow",
+                .start = []() -> Result<> {
+                  ::kill(::getpid(), SIGTERM);
+                  Host::system().sleep(200_ms);
+                  return {};
+                },
+                .lazy = true});
+    app.module({.name = "user", .needs = {"first"}, .start = [&]() -> Result<> {
+                  app.ensure("slow");
+                  return {};
+                }});
+    ::_exit(app.run());
+  };
+
+  EXPECT_EXIT(interrupted(), ::testing::ExitedWithCode(0), "^stopped the first\n$");
+}
+
+TEST_F(AppDeathTest, a_part_that_fails_within_a_start_ends_it_as_a_module_does) {
+  const auto broken = [](auto start) {
+    Settings settings = quiet();
+    settings.monitoring.enabled = false;
+    settings.database.path = "/dev/null/app.db";
+    config::Reloadable<Settings> config(settings);
+    App app("test", config);
+    app.module({.name = "first", .stop = [] { std::fprintf(stderr, "stopped the first\n"); }});
+    app.module({.name = "user", .needs = {"first"}, .start = [&]() -> Result<> {
+                  start(app);
+                  return {};
+                }});
+    app.run();
+  };
+
+  EXPECT_EXIT(broken([](App& app) { app.database(); }), ::testing::ExitedWithCode(1),
+              "^stopped the first\ntest: database.path: creating the folder '/dev/null'[^\n]*\n$");
+  EXPECT_EXIT(broken([](App& app) { app.fail_start(Error(Code::Unavailable, "the moon is down")); }),
+              ::testing::ExitedWithCode(1),
+              "^stopped the first\ntest: the moon is down \\(module \"user\" failed after [0-9.]+ ms\\)\n$");
+}
+
 TEST_F(AppDeathTest, an_address_that_is_not_one_is_a_mistake_in_the_configuration) {
   const auto serve = [] {
     Settings settings = quiet();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -47,6 +48,12 @@ namespace {
 // The module whose start runs on this thread, so that ensure() there counts as a need.
 thread_local const Lifecycle* current_lifecycle = nullptr;
 thread_local void* current_entry = nullptr;
+
+// Its error is the result of the start that it leaves.
+struct StartLeft : std::runtime_error {
+  explicit StartLeft(const Error& cause) : std::runtime_error(cause.describe()), error(cause.clone()) {}
+  Error error;
+};
 
 }  // namespace
 
@@ -242,6 +249,8 @@ void Lifecycle::run(Entry& entry, Lock& lock) {
   Result<> result;
   try {
     if (entry.module.start) result = entry.module.start();
+  } catch (const StartLeft& left) {
+    result = left.error.clone();
   } catch (...) {
     result = Error::from_exception();
   }
@@ -465,6 +474,10 @@ StopReport Lifecycle::report() const {
     }
   }
   return report;
+}
+
+void Lifecycle::leave_start(const Error& error) const {
+  if (current_lifecycle == this) throw StartLeft(error);
 }
 
 bool Lifecycle::runs(std::string_view name) const {

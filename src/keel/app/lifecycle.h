@@ -130,6 +130,10 @@ class Lifecycle {
   StopReport stop(Duration deadline, FunctionRef<void()> while_waiting);
   StopReport stop(Duration deadline);
 
+  // Within the start of one of its modules, on the thread that runs it: throws an exception that ends that start with
+  // `error`. Elsewhere it does nothing.
+  void leave_start(const Error& error) const;
+
   // Whether the module exists and has started.
   bool runs(std::string_view name) const;
   // The modules that were requested so far and every recorded step, in the order in which they began.

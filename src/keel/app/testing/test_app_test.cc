@@ -332,6 +332,21 @@ TEST(TestApp, says_why_the_service_does_not_start) {
             std::string::npos);
 }
 
+TEST(TestApp, says_why_a_part_that_a_module_uses_in_its_start_does_not_start) {
+  class Counts {
+   public:
+    explicit Counts(App& app) {
+      app.module({.name = "counts", .start = [&app]() -> Result<> {
+                    app.database();
+                    return {};
+                  }});
+    }
+  };
+  for (const bool real_time : {false, true}) {
+    TestApp<Counts> app({.settings = {"database.migrations=/nowhere"}, .real_time = real_time});
+    EXPECT_NE(thrown_by<std::runtime_error>([&] { app.app(); }).find("migrations: /nowhere"), std::string::npos);
+  }
+}
 TEST(TestApp, says_that_the_power_is_off) {
   TestApp<Notes> app(with_notes());
   app.get("/notes/1");
