@@ -197,6 +197,8 @@ void App::fail_start(const Error& error) {
 // The configuration has a mistake that is found only now.
 void App::refuse(const Error& error) {
   if (error.errno_value() == EMFILE || error.errno_value() == ENFILE) fail_start(error);
+  systems_->is_refused = true;
+  systems_->lifecycle.leave_start(error);
   systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
   if (platform_.is_test) end_start(error);
   systems_->logging.flush();
@@ -208,6 +210,7 @@ void App::end_start(const Error& met) {
   if (platform_.is_test) throw std::runtime_error(program_.name + ": " + error.describe());
   supervision_->tell(supervision_->supervisor().status("not started: " + error.describe()));
   systems_->logging.flush();
+  if (systems_->is_refused) config::exit_refused(program_.name, error);
   const auto print = [this](const std::string& line) {
     std::fprintf(stderr, "%s: %s\n", program_.name.c_str(), printable(line).c_str());
   };

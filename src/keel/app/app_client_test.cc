@@ -144,6 +144,20 @@ TEST_F(Clients, whose_base_url_is_none_prevent_the_start) {
   EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2), "network.clients.payments.base_url 'ftp://payments.example'");
 }
 
+TEST_F(Clients, that_are_made_within_a_start_and_have_no_base_url_end_that_start) {
+  prepare = [&](App& app) {
+    app.module({.name = "user", .start = [&app]() -> Result<> {
+                  app.client({.name = "payments", .base_url = "ftp://payments.example"});
+                  return {};
+                }});
+  };
+
+  const Instant before = Host::system().now();
+  EXPECT_EXIT(run({"--common.stop_timeout_sec=20"}, {}), ::testing::ExitedWithCode(2),
+              "test: network.clients.payments.base_url 'ftp://payments.example'");
+  EXPECT_LT(Host::system().now() - before, 15_s) << "the module has waited for its own stop";
+}
+
 TEST_F(Clients, that_need_a_base_url_prevent_the_start_without_one) {
   prepare = [&](App& app) { app.client({.name = "payments", .needs_base_url = true}); };
 

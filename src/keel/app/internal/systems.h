@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,7 @@ struct App::Systems {
   const Services* services = nullptr;
   std::vector<telemetry::AdminPage> own_pages;  // Pages of the application.
   bool is_stopped = false;
+  std::atomic<bool> is_refused = false;  // The start of a module may have found the mistake in the configuration.
 };
 
 }  // namespace keel::app

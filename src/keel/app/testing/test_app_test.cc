@@ -347,6 +347,21 @@ TEST(TestApp, says_why_a_part_that_a_module_uses_in_its_start_does_not_start) {
     EXPECT_NE(thrown_by<std::runtime_error>([&] { app.app(); }).find("migrations: /nowhere"), std::string::npos);
   }
 }
+
+TEST(TestApp, says_why_a_client_that_a_module_makes_in_its_start_is_refused) {
+  class Pays {
+   public:
+    explicit Pays(App& app) {
+      app.module({.name = "payments", .start = [&app]() -> Result<> {
+                    app.client({.name = "bank", .base_url = "ftp://bank.example"});
+                    return {};
+                  }});
+    }
+  };
+  TestApp<Pays> app;
+  EXPECT_NE(thrown_by<std::runtime_error>([&] { app.app(); }).find("network.clients.bank.base_url"), std::string::npos);
+}
+
 TEST(TestApp, says_that_the_power_is_off) {
   TestApp<Notes> app(with_notes());
   app.get("/notes/1");
