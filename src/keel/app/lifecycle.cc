@@ -290,7 +290,11 @@ Result<> Lifecycle::start(FunctionRef<bool()> is_interrupted) {
 Result<Lifecycle::Entry*> Lifecycle::begin_locked(std::string_view name, Lock& lock) {
   Entry* const entry = find(name);
   if (entry == nullptr) return Error::text(Code::InvalidArgument, "there is no module " + in_quotes(name));
-  if (entry->state == Entry::State::Running) return entry;
+  if (entry->state == Entry::State::Running) {
+    // The start that uses it is then waited for before it is stopped. A need that would be circular is not recorded.
+    if (current_lifecycle == this) static_cast<void>(add_need(*static_cast<Entry*>(current_entry), *entry));
+    return entry;
+  }
   if (stopping_)
     return Error::text(Code::FailedPrecondition, "module " + in_quotes(name) + " is not started: stopping");
   std::vector<Entry*> path;

@@ -75,6 +75,22 @@ class Modules : public ::testing::Test {
     return {};
   }
 
+  // Interrupts the start once `name` has opened `begun`; then opens `gate`, a moment after the modules began to stop.
+  Result<> start_until(const std::string& name, const Gate& begun, Gate& gate) {
+    std::thread opener;
+    Result<> started = lifecycle.start([&] {
+      if (!begun.is_open()) return false;
+      opener = std::thread([&] {
+        while (lifecycle.begin(name)) std::this_thread::yield();  // Until it is stopping.
+        Host::system().sleep(50_ms);
+        gate.open();
+      });
+      return true;
+    });
+    if (opener.joinable()) opener.join();
+    return started;
+  }
+
   Events events;
   Lifecycle lifecycle{long_enough};
 };
@@ -258,6 +274,23 @@ TEST_F(Modules, stop_when_the_start_is_interrupted) {
   EXPECT_EQ(events.list(), (List{"+store", "+slow", "-slow", "-store"}));
 }
 
+TEST_F(Modules, that_run_already_are_stopped_after_a_start_that_uses_them) {
+  Gate used, done;
+  Module store = module("store");
+  store.lazy = true;
+  lifecycle.add(std::move(store));
+  lifecycle.add(module("user", {}, [&]() -> Result<> {
+    KEEL_TRY_VOID(lifecycle.ensure("store"));
+    used.open();
+    done.wait();
+    events.add("used");
+    return {};
+  }));
+  ASSERT_TRUE(lifecycle.ensure("store"));
+
+  EXPECT_FALSE(start_until("user", used, done));
+
+  EXPECT_EQ(events.list(), (List{"+store", "+user", "used", "-user", "-store"}));
 TEST_F(Modules, that_are_lazy_start_at_their_first_use_and_once) {
   Module lazy = module("lazy", {"lazy need"});
   lazy.lazy = true;
