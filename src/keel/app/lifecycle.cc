@@ -188,6 +188,11 @@ Result<> Lifecycle::add_need(Entry& of, Entry& need) {
   std::vector<Entry*> path;
   Result<> checked = check(of, path);
   if (!checked) of.module.needs.pop_back();
+  // The modules above it reach its need as well. A mistake in their own needs is reported when they start.
+  for (auto& entry : entries_) {
+    path.clear();
+    static_cast<void>(check(*entry, path));
+  }
   return checked;
 }
 

@@ -291,6 +291,25 @@ TEST_F(Modules, that_run_already_are_stopped_after_a_start_that_uses_them) {
   EXPECT_FALSE(start_until("user", used, done));
 
   EXPECT_EQ(events.list(), (List{"+store", "+user", "used", "-user", "-store"}));
+}
+
+TEST_F(Modules, that_are_used_within_a_start_are_stopped_after_the_users_of_their_user) {
+  Gate used, done;
+  Module deep = module("deep");
+  deep.lazy = true;
+  lifecycle.add(std::move(deep));
+  lifecycle.add(module("middle", {}, [&] { return lifecycle.ensure("deep"); }));
+  lifecycle.add(module("top", {"middle"}, [&]() -> Result<> {
+    used.open();
+    done.wait();
+    return {};
+  }));
+
+  EXPECT_FALSE(start_until("top", used, done));
+
+  EXPECT_EQ(events.list(), (List{"+middle", "+deep", "+top", "-top", "-middle", "-deep"}));
+}
+
 TEST_F(Modules, that_are_lazy_start_at_their_first_use_and_once) {
   Module lazy = module("lazy", {"lazy need"});
   lazy.lazy = true;
