@@ -571,6 +571,19 @@ TEST_F(AppDeathTest, a_module_that_does_not_start_is_one_line_and_1) {
                 .start_timeout = 30_ms});
     app.run();
   };
+  const auto slow_as_configured = [] {
+    Settings settings = quiet();
+    settings.monitoring.enabled = false;
+    settings.common.start_timeout = 500_ms;
+    settings.common.stop_timeout = 20_ms;
+    config::Reloadable<Settings> config(settings);
+    App app("test", config);
+    app.module({.name = "mail", .start = []() -> Result<> {
+                  Host::system().sleep(60_s);
+                  return {};
+                }});
+    app.run();
+  };
   const auto circle = [] {
     const Settings settings = quiet();
     config::Reloadable<Settings> config(settings);
@@ -585,6 +598,8 @@ TEST_F(AppDeathTest, a_module_that_does_not_start_is_one_line_and_1) {
       "^the store is closed\ntest: no mail today \\(module \"mail\" failed after [0-9.]+ ms; \"http\" waited for "
       "it\\)\n$");
   EXPECT_EXIT(slow(), ::testing::ExitedWithCode(1), "^test: module \"mail\" did not start within 30 ms[^\n]*\n$");
+  EXPECT_EXIT(slow_as_configured(), ::testing::ExitedWithCode(1),
+              "^test: module \"mail\" did not start within 500 ms[^\n]*\n$");
   EXPECT_EXIT(circle(), ::testing::ExitedWithCode(1),
               "^test: modules depend on each other in a cycle: \"a\" needs \"b\" needs \"a\"\n$");
 }

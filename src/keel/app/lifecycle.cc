@@ -124,8 +124,8 @@ void StopReport::log(const log::Logger& log) const {
   }
 }
 
-Lifecycle::Lifecycle(Duration stop_timeout, ModuleThreads threads)
-    : host_(Host::current()), stop_timeout_(stop_timeout), use_(threads) {}
+Lifecycle::Lifecycle(Duration stop_timeout, ModuleThreads threads, Duration start_timeout)
+    : host_(Host::current()), stop_timeout_(stop_timeout), start_timeout_(start_timeout), use_(threads) {}
 
 Lifecycle::~Lifecycle() { stop(Duration::forever()); }
 
@@ -133,6 +133,7 @@ void Lifecycle::add(Module module) {
   const std::lock_guard lock(mutex_);
   KEEL_EXPECT(find(module.name) == nullptr, "each module needs its own name");
   entries_.push_back(std::make_unique<Entry>());
+  if (module.start_timeout == Duration()) module.start_timeout = start_timeout_;
   entries_.back()->module = std::move(module);
 }
 

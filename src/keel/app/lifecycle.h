@@ -52,7 +52,7 @@ struct Module {
   std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
   Function<Result<>()> start = {};      // Empty: there is nothing to do at the start.
   Function<void()> stop = {};           // Called only if `start` succeeded. Empty: nothing to do.
-  Duration start_timeout = 30_s;        // Time limit of `start`, not counting the wait for its needs.
+  Duration start_timeout = {};          // Time limit of `start`, not counting the wait for its needs; 0: the Lifecycle's.
   bool lazy = false;                    // start() does not start it; the first module that needs it, or ensure(), does.
 };
 
@@ -100,9 +100,12 @@ enum class ModuleThreads : std::uint8_t { Own, None };
 class Lifecycle {
  public:
   static constexpr Duration usual_stop_timeout = 10_s;
+  static constexpr Duration usual_start_timeout = 30_s;
 
-  // `stop_timeout`: the time limit for stopping the started modules when start() fails.
-  explicit Lifecycle(Duration stop_timeout = usual_stop_timeout, ModuleThreads threads = ModuleThreads::Own);
+  // `stop_timeout`: the time limit for stopping the started modules when start() fails. `start_timeout`: that of each
+  // module without its own; an App has common.start_timeout_sec here.
+  explicit Lifecycle(Duration stop_timeout = usual_stop_timeout, ModuleThreads threads = ModuleThreads::Own,
+                     Duration start_timeout = usual_start_timeout);
   ~Lifecycle();
   Lifecycle(const Lifecycle&) = delete;
   Lifecycle& operator=(const Lifecycle&) = delete;
@@ -168,6 +171,7 @@ class Lifecycle {
 
   Host& host_;
   const Duration stop_timeout_;
+  const Duration start_timeout_;
   const ModuleThreads use_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -246,6 +246,21 @@ TEST_F(Modules, that_take_too_long_are_named_and_the_rest_is_stopped) {
   EXPECT_TRUE(events.has("-slow")) << "what came up late is stopped as well";
 }
 
+TEST_F(Modules, without_a_time_limit_of_their_own_have_that_of_the_lifecycle) {
+  Gate gate;
+  Lifecycle brief(50_ms, ModuleThreads::Own, 30_ms);
+  brief.add(module("slow", {}, [&]() -> Result<> {
+    gate.wait();
+    return {};
+  }));
+
+  const auto started = brief.start();
+
+  gate.open();
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().describe(), R"(module "slow" did not start within 30 ms)");
+}
+
 TEST_F(Modules, stop_when_the_start_is_interrupted) {
   Gate gate;
   Gate slow;

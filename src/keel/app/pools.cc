@@ -56,7 +56,6 @@ std::string Pools::add(std::string_view name) {
                     return {};
                   },
                   .stop = [this, &pool] { stop(pool); },
-                  .start_timeout = settings_.common.start_timeout,
                   .lazy = true});
   return module;
 }

@@ -167,7 +167,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
 TEST(Settings, state_a_default_only_when_no_part_has_it) {
   const std::set<std::string> own = {
       "CommonSettings::log_level = Level::Info",  // What is recorded has no options.
-      "CommonSettings::start_timeout = 60_s",     // A module by itself has another.
+      "CommonSettings::start_timeout = 60_s",     // A Lifecycle by itself has another.
       "CommonSettings::start_report = false",
       "PoolSettings::affinity = {}",
       "PoolSettings::queue_max = 0",  // As queue_capacity.

@@ -36,11 +36,8 @@ struct Registrar {
   // The settings that are in force.
   const Settings& now() const noexcept { return settings_in(config.value()); }
 
-  // Adds a module that has common.start_timeout to start.
-  void add(Module module) const {
-    module.start_timeout = settings.common.start_timeout;
-    lifecycle.add(std::move(module));
-  }
+  // Adds a module to the lifecycle.
+  void add(Module module) const { lifecycle.add(std::move(module)); }
 
   // When a reload changes `path` or anything below it, calls `apply`, which returns Result<>, with the new settings.
   template <class F>

@@ -17,7 +17,8 @@ std::string url_of(const Address& address, bool is_secure) {
 
 App::Systems::Systems(App& app, Instant began)
     : settings(app.settings()),
-      lifecycle(settings.common.stop_timeout, app.platform_.is_simulated() ? ModuleThreads::None : ModuleThreads::Own),
+      lifecycle(settings.common.stop_timeout, app.platform_.is_simulated() ? ModuleThreads::None : ModuleThreads::Own,
+                settings.common.start_timeout),
       registrar{app.program_, settings,      app.settings_in_, app.config_,
                 lifecycle,    app.registry_, app.health_,      app.platform_},
       start(registrar, began),
