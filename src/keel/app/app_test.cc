@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <sched.h>
 
 #include <atomic>
 #include <exception>
@@ -288,6 +289,17 @@ TEST_F(Apps, start_and_stop_a_thousand_times_without_holding_more) {
     EXPECT_LT(after.heap - before.heap, 50e3);
     EXPECT_LT(after.resident - before.resident, 2e6) << "the heap's arenas differ from one time to the other";
   }
+}
+
+TEST_F(Apps, give_a_pool_that_is_not_configured_a_thread_for_each_cpu_whatever_the_workers_are) {
+  cpu_set_t usable;
+  ASSERT_EQ(sched_getaffinity(0, sizeof usable, &usable), 0);
+  int threads = 0;
+  prepare = [&](App& app) { threads = app.pool("images").threads(); };
+
+  EXPECT_EQ(run({"--network.workers=3"}, [] {}), 0);
+
+  EXPECT_EQ(threads, CPU_COUNT(&usable));
 }
 
 TEST_F(Apps, log_a_handler_that_stalls_its_worker) {

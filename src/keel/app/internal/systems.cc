@@ -1,5 +1,7 @@
 #include "keel/app/internal/systems.h"
 
+#include <sched.h>
+
 #include <cstdio>
 #include <string>
 
@@ -7,6 +9,13 @@
 
 namespace keel::app {
 namespace {
+
+// How many CPUs this process may use; 1 when the system does not say.
+unsigned usable_cpus() noexcept {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
+  return static_cast<unsigned>(CPU_COUNT(&usable));
+}
 
 // "http://127.0.0.1:8080", "unix:/run/service.sock"
 std::string url_of(const Address& address, bool is_secure) {
@@ -27,9 +36,7 @@ App::Systems::Systems(App& app, Instant began)
       workers(registrar),
       exporter(registrar, logging, workers),
       storage(registrar, workers),
-      pools(
-          settings, lifecycle, app.registry_, [&app] { return static_cast<unsigned>(app.runtime().workers()); },
-          app.platform_.executor),
+      pools(settings, lifecycle, app.registry_, &usable_cpus, app.platform_.executor),
       resolvers(registrar, workers),
       certificates(registrar),
       clients(registrar, workers, resolvers, certificates),
