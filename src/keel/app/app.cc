@@ -298,7 +298,7 @@ void App::add_listeners() {
 void App::relieve_predecessor() {
   Systems& systems = *systems_;
   if (systems.succession.has_predecessor()) {
-    if (auto started = systems.admin.succeed(); !started) end_start(started.error());
+    if (auto started = systems.admin.succeed(); !started) fail_start(started.error());
   }
   systems.succession.relieve();
   std::vector<internal::Succession::Shared> servers;
