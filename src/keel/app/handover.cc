@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -260,13 +261,18 @@ Result<> Handover::publish(Listeners listeners, Function<std::string()> secret) 
   KEEL_CHECK(!server.published && !server.ended, "a hand-over can be published only once");
   server.listeners = std::move(listeners);
   server.secret = std::move(secret);
+  // A successor that finds the socket needs this thread, so the thread is started first.
+  try {
+    server.thread = Host::system().start_thread("handover", [&server] { server.work(); });
+  } catch (const std::system_error&) {
+    return Error::from_exception();
+  }
   if (::rename(server.prepared.c_str(), server.path.c_str()) != 0) {
     const int number = errno;
     return Error::from_errno("rename", number).because("'" + server.path + "'");
   }
   server.published = true;
   server.prepared.clear();
-  server.thread = Host::system().start_thread("handover", [&server] { server.work(); });
   return {};
 }
 

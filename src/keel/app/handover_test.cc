@@ -18,6 +18,7 @@
 #include <fstream>
 #include <thread>
 
+#include "keel/app/internal/no_threads_test.h"
 #include "keel/base/host.h"
 
 namespace keel::app::handover_test {
@@ -115,6 +116,19 @@ class Handovers : public ::testing::Test {
   std::string folder_;
   std::string path_;
 };
+
+TEST_F(Handovers, are_not_published_when_no_thread_can_be_started) {
+  auto made = Handover::make(path_, "shop", [] {});
+  ASSERT_TRUE(made) << made.error().describe();
+  Result<> published;
+  {
+    const NoThreads none;
+    published = (*made)->publish(Listeners());
+  }
+
+  EXPECT_FALSE(published);
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "no successor finds a socket that nobody reads";
+}
 
 TEST_F(Handovers, give_a_successor_every_socket_and_end_when_it_is_ready) {
   const int http = new_listener();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <ctime>
 #include <optional>
+#include <system_error>
 
 #include "keel/base/bug.h"
 #include "keel/base/check.h"
@@ -241,7 +242,11 @@ void Health::work() {
     Instant wake = Instant::never();
     Entry* const entry = pick(wake);
     if (entry != nullptr) {
-      idle_ == 0 ? add_thread() : wake_.notify_one();
+      try {
+        idle_ == 0 ? add_thread() : wake_.notify_one();
+      } catch (const std::system_error&) {
+        // The system has no more threads: the other checks wait until this one, or one that hangs, has returned.
+      }
       run_unlocked(lock, *entry);
     } else if (!changes_.empty()) {
       report(lock);

@@ -7,6 +7,7 @@
 #include <regex>
 #include <thread>
 
+#include "keel/app/internal/no_threads_test.h"
 #include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/io/runtime.h"
@@ -113,6 +114,29 @@ TEST(Health, a_check_runs_soon_when_it_is_asked_to) {
   down = false;
   health.check_soon("database");
   EXPECT_TRUE(until([&] { return ready(health).well && writes == 2; }));
+}
+
+TEST(Health, checks_run_when_others_hang_and_no_thread_can_be_started) {
+  Gate gate;
+  std::atomic<bool> hangs = false;
+  std::atomic<int> runs = 0;
+  Health health;
+  const auto stuck = health.add({.name = "stuck"}, [&]() -> Result<> { return hangs ? gate.wait() : Result<>(); });
+  health.start(1_h);
+  ASSERT_TRUE(health.wait_checked(10_s));
+  {
+    const NoThreads none;
+    hangs = true;
+    health.check_soon("stuck");
+    EXPECT_TRUE(until([&] { return gate.inside() == 1; }));
+
+    const auto other = health.add({.name = "other"}, [&]() -> Result<> {
+      ++runs;
+      return {};
+    });
+    EXPECT_TRUE(until([&] { return runs == 1; }));
+  }
+  gate.open();
 }
 
 TEST(Health, a_failing_check_gives_its_reason_and_concerns_its_kind_only) {

@@ -230,7 +230,13 @@ void Lifecycle::advance(Lock& lock) {
     }
     const int number = ++threads_made_;
     const std::string name = "start-" + std::to_string(number);
-    threads_.push_back({number, host_.start_thread(name.c_str(), [this, entry, number] { work(entry, number); })});
+    try {
+      threads_.push_back({number, host_.start_thread(name.c_str(), [this, entry, number] { work(entry, number); })});
+    } catch (const std::system_error&) {
+      entry->ended = host_.now();
+      entry->result = Error::from_exception();
+      entry->state = Entry::State::Failed;
+    }
   }
 }
 

@@ -18,7 +18,7 @@
 // Errors:    InvalidArgument, before any module starts, for a need that no module has as its name and for a circular
 //            chain of needs, which the message shows; a module's own error, DeadlineExceeded (start_timeout) or
 //            Cancelled (is_interrupted), with the module, its time and the modules that waited for it. An exception out
-//            of `start` is Internal.
+//            of `start` is Internal, and so is a thread that the system does not start.
 // Ownership: `start` and `stop` of a module are called at most once each time the module starts, and are destroyed with
 //            the Lifecycle; objects that they refer to must outlive the Lifecycle.
 // Threads:   add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.

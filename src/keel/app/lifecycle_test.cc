@@ -1,15 +1,16 @@
 #include "keel/app/lifecycle.h"
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <thread>
 
+#include "keel/app/internal/no_threads_test.h"
 #include "keel/config/version.h"
 
 namespace keel::app::lifecycle_test {
@@ -476,22 +477,30 @@ TEST_F(Modules, whose_stop_throws_are_reported_and_the_others_are_stopped) {
   EXPECT_TRUE(events.has("-store"));
 }
 
-// A stack that does not fit into the address space: no thread can be started.
+TEST_F(Modules, do_not_start_and_say_why_when_no_thread_can_be_started) {
+  lifecycle.add(module("store"));
+  lifecycle.add(module("server", {"store"}));
+  Result<> started;
+  {
+    const NoThreads none;
+    started = lifecycle.start();
+  }
+
+  ASSERT_FALSE(started);
+  const std::string text = started.error().describe();
+  EXPECT_NE(text.find("starting a thread: "), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with(R"( ms; "server" waited for it))")) << text;
+  EXPECT_EQ(events.list(), List{});
+}
+
 TEST_F(Modules, are_stopped_when_no_thread_can_be_started) {
   lifecycle.add(module("store"));
   ASSERT_TRUE(lifecycle.start());
-  pthread_attr_t before;
-  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
-  pthread_attr_t huge;
-  ASSERT_EQ(pthread_attr_init(&huge), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 48), 0);
-  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  std::optional<NoThreads> none(std::in_place);
 
   const StopReport report = lifecycle.stop(long_enough);
 
-  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
-  pthread_attr_destroy(&huge);
-  pthread_attr_destroy(&before);
+  none.reset();
   EXPECT_TRUE(report.left.empty());
   ASSERT_EQ(report.parts.size(), 1U);
   EXPECT_EQ(report.parts[0].problem, "");
