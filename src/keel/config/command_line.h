@@ -1,12 +1,12 @@
-// keel/config/command_line.h — the first lines of a program: loads its configuration, or does what the command line
-// asks for instead.
+// keel/config/command_line.h — for the beginning of main(): loads the configuration of a program, or does what the
+// command line asks for instead, such as --help.
 //
 //   int main(int argc, char** argv) {
 //     auto config = config::load_or_exit<StoreConfig>("store", argc, argv, "store.yaml");
 //     Store store(config->path);
 //     …
 //
-// Threads: the caller's must be the only one.
+// Threads: the calling thread must be the only one.
 // Cost:    start-up only.
 
 #pragma once
@@ -40,11 +40,12 @@ void show_warnings(std::string_view name, const Origins& origins);
 [[noreturn]] void show_and_exit(std::string_view name, const std::string& text);
 }  // namespace internal
 
-// Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
-// line. --help, --version, --print-config and --check-config end the process: with 0, with 1 if the text cannot be
-// written, and with 2 for a mistake; Origins::warnings() go to standard error. Without them, a mistake ends it as
-// exit_refused() does, and the caller has to report the warnings (app::App logs them). `version`: the version of the
-// program, for --version, which prints "store 1.4.2 (Keel 0.1.0, GCC 12.2.0)"; empty: unknown.
+// Loads the configuration: from `file` (empty: none) or the file that --config names instead, then from the environment
+// (KEEL_…) and the command line. --help, --version, --print-config and --check-config end the process: with 0, with 1
+// if the text cannot be written, and with 2 for a mistake; Origins::warnings() go to standard error. Without these
+// flags, a mistake ends the process as exit_refused() does, and the caller has to report the warnings (app::App logs
+// them). `version`: the version of the program, for --version, which prints "store 1.4.2 (Keel 0.1.0, GCC 12.2.0)";
+// empty: unknown.
 template <Section T>
 Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {},
                            std::string_view version = {}) {

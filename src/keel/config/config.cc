@@ -75,7 +75,7 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 64 && ascii::is_lower(text[0]) && !text.contains("__") &&
          std::ranges::all_of(text, [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; });
 }
-constexpr auto no_name = "\"{}\" is not a name: expected small letters, digits and underscores";
+constexpr auto no_name = "\"{}\" is not a name: expected lowercase letters, digits and underscores";
 
 struct Setting {
   std::string path;
@@ -333,7 +333,7 @@ class Loader {
     if (!index || *index < 0 || *index > size) {
       return problem(
           place_, path + "." + shown(rest),
-          fmt::format("\"{}\" is not a place in the list: expected 0 to {}", shown(rest.substr(0, dot)), size));
+          fmt::format("\"{}\" is not an index of the list: expected 0 to {}", shown(rest.substr(0, dot)), size));
     }
     if (*index == size) f.set(f.at, size + 1);
     into(element_of(f, static_cast<std::size_t>(*index)), rest.substr(dot), join(path, rest.substr(0, dot)), text);

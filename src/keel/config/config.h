@@ -17,14 +17,14 @@
 //   };
 //   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
 //
-// A plain struct needs no fields(): its fields are the keys (schema.h). Its rules() are checked after everything was
-// read, those of nested structs first. A violated rule is an error with file and line: "service.yaml:7:
+// A plain struct needs no fields(): its fields are the keys (schema.h). Its rules() are checked after everything has
+// been read, those of nested structs first. A violated rule is an error with file and line: "service.yaml:7:
 // store.connections_max: must be from 1 to 1024". A default that violates a rule is an error, too.
 //
 // Field types: bool, integers, double, std::string, enums and optional enums, Duration, Date, Timestamp, Decimal and
-// other types with parse() and text() (base/text_value.h), ByteSize, integers that count bytes (config::Bytes),
-// Secret, structs with fields() and plain ones, std::vector of any of these, and std::map of such structs by a name
-// that the configuration chooses. Keys are snake_case, without dots and double underscores.
+// other types with parse() and text() (base/text_value.h), ByteSize, integers that count bytes (config::Bytes), Secret,
+// structs with fields() and plain ones, std::vector of any of these, and std::map from a name that the configuration
+// chooses to such a struct. Keys are snake_case, without dots or double underscores.
 //
 // Order:   defaults, then the file, then the environment, then the command line; the later one wins. A list replaces
 //          the list of an earlier source completely.
@@ -36,19 +36,19 @@
 //   command line  --network.http.port=8081 or --set network.http.port=8081; --config FILE names the file. The words
 //                 --help, --version, --print-config and --check-config are left to command_line.h. A list or a whole
 //                 section is written as YAML: --thread.pools='[{name: database, size: 4}]'.
-// Secrets: beside the key of a Secret, `password`, there is `password_file`: the value is what that file holds, without
-//          one line feed at its end (Secret::from_file). In a path, $CREDENTIALS_DIRECTORY/ stands for the folder of
-//          credentials that systemd creates for the unit. It is an error to give both keys, even in different sources.
-//          The file is read at each load. A Secret on the command line is one of Origins::warnings(). A list of Secrets
-//          has no such key: use a list of structs.
+// Secrets: a Secret `password` can also be given as `password_file`, the name of a file that contains the value; one
+//          line feed at the end of the file is dropped (Secret::from_file). In a path, $CREDENTIALS_DIRECTORY/ stands
+//          for the folder of credentials that systemd creates for the unit. It is an error to give both keys, even in
+//          different sources. The file is read at each load. A Secret on the command line adds a warning to
+//          Origins::warnings(). A list of Secrets has no such key: use a list of structs.
 // Units:   a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
 //          number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
 // Reload:  field(…).reloadable() declares that the value may change while the program runs (reloadable.h); for a list
-//          or a section, that everything in it may. --help and --print-config show it.
-// Errors:  InvalidArgument, all problems in one message, a line each (20 at most): "service.yaml:7: network.http.prot:
-//          unknown key; did you mean network.http.port?". Secrets are never shown. Neither is an unexpected word after
-//          a flag, because it may be a secret. A key that was renamed or removed is rejected with its successor
-//          (schema.h: renamed(), removed()).
+//          or a section, this covers everything in it. --help and --print-config show it.
+// Errors:  InvalidArgument; one message lists all problems, each on its own line (20 at most): "service.yaml:7:
+//          network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown. An unexpected
+//          word after a flag is not shown either, because it may be a secret. A key that was renamed or removed is
+//          rejected with its successor (schema.h: renamed(), removed()).
 // Threads: any, one at a time.
 // Cost:    start-up only.
 
@@ -82,11 +82,11 @@ class Checks {
 struct Sources {
   // The file that is read if --config does not name another; empty: none. A named file must exist.
   std::string file = {};
-  // Every environment variable with this prefix is a key or an error. Empty: the environment is ignored.
+  // An environment variable that has this prefix and names no key is an error. Empty: the environment is ignored.
   std::string env_prefix = "KEEL_";
   // The arguments, without the program's name.
   std::span<const char* const> args = {};
-  // Ends with a null pointer; null: the process's own.
+  // The variables, with a null pointer at the end; null: the environment of the process.
   const char* const* environment = nullptr;
   // Receives the origin of each value; null: not needed. It is written only on success.
   Origins* origins = nullptr;
@@ -106,7 +106,7 @@ void check(const void* value, Checks& checks) {
 }
 }  // namespace internal
 
-// T with its defaults, changed by `sources` in their order.
+// Loads a T: its defaults, overridden by each of the `sources` in their order.
 template <Section T>
 Result<T> load(const Sources& sources) {
   Result<T> loaded{T{}};
@@ -117,7 +117,8 @@ Result<T> load(const Sources& sources) {
 }
 
 // The effective configuration as YAML, with a comment after each value that names its origin: the output of
-// --print-config. Secrets are ***, or the file that they come from; everything else can be loaded again.
+// --print-config. Secrets are shown as ***, or as the name of their file; everything else in the text can be loaded
+// again.
 template <Section T>
 std::string describe(T value, const Origins& origins) {
   Schema schema;

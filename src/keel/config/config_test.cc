@@ -469,7 +469,7 @@ TEST_F(Config, files_that_are_no_configuration_are_refused_clearly) {
   EXPECT_EQ(error("network:\n  # nothing\n"), "loaded");
   EXPECT_EQ(error("just text"), "service.yaml:1: is not a map: expected a map of keys such as \"network:\"");
   EXPECT_EQ(error("- a\n- b\n"), "service.yaml:1: is not a map: expected a map of keys such as \"network:\"");
-  EXPECT_EQ(error("name: x\n---\nname: y\n"), "service.yaml:2: has a second document: expected one");
+  EXPECT_EQ(error("name: x\n---\nname: y\n"), "service.yaml:2: has a second document: expected only one");
   EXPECT_EQ(error("rate: 1\nname: \"shop\nnetwork:\n  http:\n    port: 81\n"),
             "service.yaml:2: is not valid YAML: the \" in column 7 is not closed");
   EXPECT_EQ(error("name: 'it''s\n\n"), "service.yaml:1: is not valid YAML: the ' in column 7 is not closed");
@@ -516,7 +516,7 @@ TEST_F(Config, aliases_work_and_bombs_do_not) {
   EXPECT_EQ(error(bomb), "service.yaml:5: has too many values: expected at most 20000 after aliases are expanded");
   EXPECT_EQ(error("name: &n " + std::string(500'000, 'x') + "\ntags: [*n, *n, *n, *n, *n, *n, *n, *n, *n]\n"),
             "service.yaml:2: has too much text: expected at most 4 MiB after aliases are expanded");
-  EXPECT_EQ(error("name: &n [*n]\n"), "service.yaml:1: an alias refers to the value it is in");
+  EXPECT_EQ(error("name: &n [*n]\n"), "service.yaml:1: an alias refers to the value that contains it");
   EXPECT_EQ(error("name: " + std::string(33, '[') + std::string(33, ']') + "\n"),
             "service.yaml:1: is nested too deeply: expected at most 32 levels");
   EXPECT_NE(error("name: " + std::string(100'000, '[')), "loaded");

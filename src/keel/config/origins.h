@@ -27,7 +27,7 @@ class Origins {
   Duration loading_took() const noexcept { return loading_took_; }
   // Warnings about valid but unwise values, each a sentence with its place: a secret on the command line.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
-  // Whether every value came from the same place, whenever it was loaded.
+  // Whether every value came from the same place; the configurations may have been loaded at different times.
   bool operator==(const Origins& other) const { return entries_ == other.entries_; }
 
  private:

@@ -25,7 +25,7 @@ namespace internal {
 std::string reference(const Schema& schema);
 }  // namespace internal
 
-// The tables of T, with the defaults of its initialisers. Ends with one line feed; empty for a T without keys.
+// The tables of T, with the defaults of its initializers. Ends with one line feed; empty for a T without keys.
 template <Section T>
 std::string reference() {
   T value{};

@@ -9,22 +9,23 @@
 //
 // reload() reads file, environment and command line again and checks all of it: after any mistake, nothing changes.
 // Changed fields that are marked reloadable() take effect; the others keep their value, and are reported as needing a
-// restart. Then the appliers of what has changed are called, in the order of their registration. When an applier fails,
-// the previous ones are called again in reverse order with old and new values exchanged, and the old values stay in
-// effect. An applier that fails must have undone its own part; register appliers that are easy to undo first.
+// restart. Then the appliers of the changed fields are called, in the order of their registration. When an applier
+// fails, the previous ones are called again in reverse order with old and new values exchanged, and the old values stay
+// in effect. An applier that fails must have undone its own part; register appliers that are easy to undo first.
 //
-// Values never change in place: a reload creates a new value, and the old ones are kept as long as the Reloadable.
-// Therefore a reference to *config is always consistent, with the values that were in effect when it was taken; *config
-// has the current ones. A Secret is the exception. Once the appliers have run, a Secret that the reload has
-// replaced reveals random bytes in the old values, and the text that it revealed before is overwritten when no thread
-// can still be reading it: by reload() itself, which is correct if no other thread reads secrets, or by a function that
-// the caller of reload() passes. In an App this happens when each worker has finished what it was running: on a worker
+// Values never change in place: a reload creates a new value, and the old ones are kept as long as the Reloadable
+// lives. Therefore a reference to *config is always consistent, with the values that were in effect when it was taken;
+// *config has the current ones. A Secret is the exception. Once the appliers have run, a Secret that the reload has
+// replaced reveals random bytes in the old values. The text that it revealed before is overwritten when no thread can
+// still be reading it: by reload() itself, which is correct if no other thread reads secrets, or by a function that the
+// caller of reload() passes. An App overwrites the text once each worker has finished what it was running: on a worker,
 // the text of reveal() is intact until the next co_await. Therefore read a secret from *config each time, and copy it
 // if it is needed across an await or on another thread.
 //
-// Errors:   load(): as config::load(). reload(): the same, or that of the applier that failed.
+// Errors:   load(): as config::load(). reload(): the same, or the error of the applier that failed.
 // Threads:  *config, config->, origins() and describe() on any; everything else on one. Appliers run on that thread.
-// Lifetime: Sources::environment, if given, outlives this; the rest is copied. An Applier must not outlive it.
+// Lifetime: Sources::environment, if given, outlives the Reloadable; the rest is copied. An Applier must not outlive
+//           the Reloadable.
 // Cost:     *config is one atomic load. Each reload with changes keeps one more value in memory, and one page for each
 //           secret that it replaces.
 
@@ -44,7 +45,7 @@
 
 namespace keel::config {
 
-// A field, or a list whose length changed, that differs after a reload.
+// A field that differs after a reload; for a list whose length changed, the whole list.
 struct Change {
   std::string path;           // "network.http.max_body"
   std::string before, after;  // The values as YAML; secrets are ***.
@@ -69,7 +70,7 @@ class Versions {
   using AfterReaders = FunctionRef<void(Function<void()> overwrite)>;
 
   static Result<std::unique_ptr<Versions>> load(const Type& type, const Sources& sources);
-  // Takes ownership of `value`. If it has no sources, reload() finds no change.
+  // Takes ownership of `value`. Without sources, reload() finds no change.
   Versions(const Type& type, void* value, Origins origins);
   ~Versions();  // Checks that no Applier is left.
   Versions(const Versions&) = delete;
@@ -143,7 +144,7 @@ class Reloadable {
   const T& operator*() const noexcept { return *static_cast<const T*>(versions_->value()); }
   const T* operator->() const noexcept { return &**this; }
   const Origins& origins() const noexcept { return versions_->origins(); }
-  // Returns what config::describe() does, preceded by a line for each value that waits for a restart.
+  // Returns the text of config::describe(), preceded by a line for each value that waits for a restart.
   std::string describe() const { return versions_->describe(); }
 
   // The differences, applied or not; empty when there were none.

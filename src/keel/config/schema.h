@@ -7,7 +7,7 @@
 //   }
 //
 // A plain struct (data/fields.h) needs no list: its fields are the keys, as declared, and its rules() check them
-// (data/rules.h). Every key is optional: its default is the struct's initialiser.
+// (data/rules.h). Every key is optional: its default is the struct's initializer.
 //
 //   struct StoreConfig {
 //     std::string path = "store.db";
@@ -147,14 +147,16 @@ struct Field {
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
   double real_low = std::numeric_limits<double>::lowest();
   double real_high = std::numeric_limits<double>::max();
-  std::int64_t (*get)(const void*) = nullptr;                         // Int, Bytes, Enum; of a List or Map its size
-  void (*set)(void*, std::int64_t) = nullptr;                         // Int, Bytes, Enum; of a List resizes it
+  // Int, Bytes, Enum: the value; List, Map: the size
+  std::int64_t (*get)(const void*) = nullptr;
+  // Int, Bytes, Enum: sets the value; List: resizes it
+  void (*set)(void*, std::int64_t) = nullptr;
   void (*element)(Schema&, void* list, std::size_t index) = nullptr;  // List, Map
-  // Map: the index of that element, which is created.
+  // Map: the index of the element `name`, which is created if it does not exist.
   std::size_t (*place)(void* map, std::string_view name) = nullptr;
   void (*copy)(void* to, const void* from) = nullptr;                             // List, Map
   void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // Section, `at` it
-  // Parses the text. False: it is not a value of this type, and nothing was changed.
+  // Parses the text. False: the text is not a value of this type, and nothing was changed.
   bool (*parse)(void*, std::string_view text) = nullptr;
   std::string (*text)(const void*) = nullptr;  // Parsed
   const char* expected = "";                   // Parsed: "expected a date such as 2026-11-24 (RFC 3339)"
@@ -284,8 +286,7 @@ void list_fields(Schema& v, T& section) {
     section.fields(v);
   } else {
     static_assert(are_keys<T>(),
-                  "a key of a configuration has small letters, digits and single underscores: call the field "
-                  "connections_max instead of connectionsMax");
+                  "a key of a configuration has lowercase letters, digits and single underscores: call the field connections_max instead of connectionsMax");
     Fields<T>::visit(section, [&v](auto&... each) {
       const std::string_view* name = Fields<T>::names.data();
       (list_field(v, *name++, each), ...);
@@ -417,7 +418,8 @@ Field& field(Schema& v, std::string_view key, Map& sections, const char* help) {
 }
 
 // Declares that `key` of this section, or everything below it, has moved to `path`: "network.http.max_header_count". A
-// configuration that still has it is rejected with that path. It cannot be used within the elements of a list.
+// configuration that still has `key` is rejected, with `path` in the message. renamed() cannot be used within the
+// elements of a list.
 void renamed(Schema& v, std::string_view key, std::string_view path);
 // Declares that `key` of this section was removed; the error ends with `advice`, which says what to do instead.
 void removed(Schema& v, std::string_view key, std::string_view advice);

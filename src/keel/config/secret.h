@@ -4,12 +4,12 @@
 //   connect(config->store.password.reveal());
 //
 // Functions that print a configuration print *** instead. The text is in separate pages, which core dumps leave out
-// (MADV_DONTDUMP). It is overwritten before these are returned to the system: when the Secret is destroyed, moved from,
-// or assigned another value.
+// (MADV_DONTDUMP). The text is overwritten before its pages are returned to the system: when the Secret is destroyed,
+// moved from, or assigned another value.
 //
 // Ownership: the text is copied; the caller has to wipe the original text and copies of reveal().
-// Lifetime:  reveal() and file() are valid until the Secret changes or is destroyed. A Secret inside a configuration
-//            that a reload replaces: reloadable.h.
+// Lifetime:  reveal() and file() are valid until the Secret changes or is destroyed. For a Secret inside a
+//            configuration that a reload replaces, see reloadable.h.
 // Threads:   a value; reveal() may run while another thread calls take().
 // Cost:      a mapping of at least a page for each one that is not empty.
 
@@ -59,7 +59,8 @@ class Secret {
   Result<> read(const std::string& path);
 
   // Removes the text and replaces it by random bytes of the same size. Another thread may call reveal() at the
-  // same time: it gets the text or the random bytes. The returned text stays valid as long as the result of this call.
+  // same time: it gets the text or the random bytes. Text that reveal() returned before stays valid as long as the
+  // Secret that this call returns.
   Secret take();
   // Overwrites the text in place with random bytes. No other thread may be reading it.
   void spoil() noexcept;

@@ -377,7 +377,7 @@ class YamlBuilder : public YAML::EventHandler {
 class NoSecond : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
-    throw Refused{static_cast<std::uint32_t>(mark.line) + 1, 1, "the file has a second document: expected one"};
+    throw Refused{static_cast<std::uint32_t>(mark.line) + 1, 1, "the file has a second document: expected only one"};
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}

@@ -203,7 +203,7 @@ TEST(Source, a_second_document_is_an_error) {
                     "paths: {}\n"
                     "---\n"
                     "a: 1\n"),
-            (Lines{"api.yaml:4:1: error: the file has a second document: expected one"}));
+            (Lines{"api.yaml:4:1: error: the file has a second document: expected only one"}));
 }
 
 TEST(Source, a_tag_is_an_error) {

@@ -38,7 +38,7 @@ class Builder : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refused{mark.line + 1, "an alias refers to the value it is in"};
+    if (found == anchors_.end()) throw Refused{mark.line + 1, "an alias refers to the value that contains it"};
     Node copy = found->second;
     copy.line = mark.line + 1;
     count(copy, copy.line);
@@ -172,7 +172,7 @@ class Builder : public YAML::EventHandler {
 class Nothing : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
-    throw Refused{mark.line + 1, "has a second document: expected one"};
+    throw Refused{mark.line + 1, "has a second document: expected only one"};
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
@@ -202,7 +202,7 @@ class LastQuoted : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Whether the text ends within quotes. It ignores other mistakes.
+// Whether the text ends within quotes. "is given twice: first on line "
 bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   try {
     std::istringstream in(text);

@@ -1,6 +1,6 @@
 // keel/config/internal/tree.h — YAML text as a small tree whose nodes know their line.
 //
-// Limits:   one document, text up to 1 MiB, 32 levels, 20,000 nodes and 4 MiB of scalars after aliases were expanded.
+// Limits:   one document, text up to 1 MiB, 32 levels, 20,000 nodes and 4 MiB of scalars after aliases are expanded.
 // Rejected: a second document, keys that are not text, duplicate keys, tags, an alias inside its own anchor.
 //
 // Threads:  values.

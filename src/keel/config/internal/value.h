@@ -1,4 +1,4 @@
-// keel/config/internal/value.h — the value of a Field without its type: as text, compared, and copied.
+// keel/config/internal/value.h — prints, parses, compares and copies the value of a Field, whatever its type is.
 //
 // Threads: values.
 // Cost:    start-up and reloads only.
@@ -24,7 +24,7 @@ struct Unit {
 std::span<const Unit> units_of(Field::Kind kind);
 // The unit that the key itself names; size 0 if the value has to name it.
 Unit unit_in_key(const Field& f);
-// `value` nanoseconds or bytes as `f` would be written.
+// `value`, a number of nanoseconds or bytes, as it is written for `f`.
 std::string amount(const Field& f, std::int64_t value);
 
 std::string join(std::string_view path, std::string_view key);
@@ -46,11 +46,11 @@ std::string in_quotes(std::string_view text);
 // The value as YAML in one line: [{path: a.log, level: 3}]. Prints secrets that are not empty as "***".
 std::string value_text(const Field& f);
 
-// Reads `text` into `f`, which is neither a section nor a list nor a map. The result is empty, or the error of the
-// text.
+// Reads `text` into `f`, which is neither a section nor a list nor a map. Returns an empty string, or what is wrong
+// with the text.
 std::string set_text(const Field& f, std::string_view text, bool is_quoted);
 
-// Calls `f` with every Secret of `fields`, whose path is `path`, and its own path.
+// Calls `f` with each Secret in `fields` and with the path of that Secret; `path` is the path of `fields`.
 void each_secret(std::span<const Field> fields, const std::string& path,
                  FunctionRef<void(const Field&, const std::string&)> f);
 

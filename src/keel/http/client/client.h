@@ -58,21 +58,22 @@
 //            every violation of the body.
 //
 // Errors:    InvalidArgument: the request, or the proxy in the options, is invalid. Unsupported: https without
-//            ClientPoolOptions::https, ws and wss. Unavailable: no connection, a broken one, a proxy that does not
-//            reach the server, or the circuit is open. DeadlineExceeded: a timeout, the message says which. Upstream:
-//            no such host, an https server whose certificate is not valid for the host, a proxy that rejects the
-//            request, a response that is malformed or cannot be decoded, a body above body_bytes_max, too many
+//            ClientPoolOptions::https, ws and wss. Unavailable: the connection cannot be made or breaks, a proxy does
+//            not reach the server, or the circuit is open. DeadlineExceeded: a timeout; the message says which one.
+//            Upstream: no such host, an https server whose certificate is not valid for the host, a proxy that rejects
+//            the request, a response that is malformed or cannot be decoded, a body above body_bytes_max, too many
 //            redirects, or a redirect to an unsupported scheme. PermissionDenied: the guard allows no address of the
 //            host, or would be bypassed by a proxy. ResourceExhausted: no place in the pool. Cancelled. The message
-//            names method and URL, without its query and user. All but the last two are from the environment
-//            (base/error.h), except the error of a function that writes a streamed body. When a handler does not catch
-//            them, its client gets 500, 503, 504 or, for Upstream, 502, without the message (http/server/problem.h).
+//            names method and URL, without its query and user. All except ResourceExhausted and Cancelled are from the
+//            environment (base/error.h), except the error of a function that writes a streamed body. When a handler
+//            does not catch them, its client gets 500, 503, 504 or, for Upstream, 502, without the message
+//            (http/server/problem.h).
 // Threads:   one loop; a client for each worker.
 // Lifetime:  the client outlives its calls and the streams that it returned (checked); the resolver and the registry
 //            outlive it.
 // Cancel:    a call that is stopped closes its connection and leaves every queue; circuit breakers and retry budgets do
 //            not count it.
-// Cost:      one log line at debug per call. A call to a kept connection: a write and a read, and a few allocations.
+// Cost:      one log line at debug per call. A call on a kept connection: a write and a read, and a few allocations.
 //            Decoding adds no allocation while up to 8 responses are decoded at a time with windows of at most 512 KiB
 //            (http/message/content_decoder.h); each takes 16 KiB of the pool's memory while its body is read.
 
@@ -104,11 +105,12 @@ namespace keel::http {
 
 struct ClientOptions {
   std::string name = "client";  // The name of the client in logs, and its label `client` in metrics.
-  std::string base_url = {};    // The prefix of URLs that begin with '/'; "http://payments.internal/v2".
-  // For App::client(): a service without base_url, here and in its configuration, does not start. Without this, only
-  // the first call of a path such as "/charges" fails.
+  std::string base_url = {};    // The prefix of URLs that begin with '/', such as "http://payments.internal/v2".
+  // For App::client(): the service does not start when base_url is given neither here nor in its configuration. If
+  // false, only the first call of a path such as "/charges" reports the missing base_url.
   bool needs_base_url = false;
-  AddressGuard guard = {};  // The addresses to which it may connect; public_addresses_only for URLs of users.
+  // The addresses to which the client may connect; use public_addresses_only for URLs that come from users.
+  AddressGuard guard = {};
   // The HTTP proxy of the client, "http://user:password@proxy.internal:3128" or "environment"; and the names, addresses
   // and networks that it calls directly (proxy.h). Without a proxy, all servers are called directly.
   std::string proxy = {};
@@ -120,12 +122,12 @@ struct ClientOptions {
   Duration first_byte_timeout = 10_s;
   Duration read_timeout = 10_s;          // Time limit between two pieces of a body.
   std::size_t body_bytes_max = 8 << 20;  // Largest body that send() returns, decoded.
-  // A call that is redirected more often fails; 0: redirects are not followed, and the 3xx is the response.
+  // A call with more redirects than this fails; 0: redirects are not followed, and the 3xx is the response.
   int redirects_max = 5;
   bool sends_deadline = false;  // Sends the remaining time to the server, as X-Request-Deadline-Ms.
   ClientPoolOptions pool = {};
   RetryOptions retry = {};
-  // A call for which the server asks for a longer pause is not repeated: the response is returned.
+  // If the server asks for a longer pause, the call is not repeated: the response is returned.
   Duration retry_after_max = 10_s;
   CircuitBreakerOptions breaker = {};
   metrics::Registry* metrics = nullptr;  // Null: no metrics.
@@ -213,7 +215,7 @@ class ClientStream {
 
   ClientExchange exchange_;
   Duration read_timeout_;
-  ClientResponse response_;  // It has its body only for send().
+  ClientResponse response_;  // Contains the body only for send().
 };
 
 class Client : public ClientCalls<Client, ClientResponse> {
@@ -225,11 +227,11 @@ class Client : public ClientCalls<Client, ClientResponse> {
 
   // get(), post() and the like are there as well (client_calls.h). The response and its body:
   Task<ClientResponse> send(ClientRequest request);
-  // Completes with the response's head; the caller reads the body at its own pace, for any status. The timeout ends
-  // with the head.
+  // Completes with the response's head; the caller reads the body at its own pace, for any status. The timeout applies
+  // until the head has arrived.
   Task<ClientStream> open(ClientRequest request);
 
-  // Connections that no call uses.
+  // Closes the connections that no call uses.
   void close_idle_connections() noexcept { pool_.close_idle(); }
 
   struct Stats {

@@ -1,7 +1,8 @@
 // keel/http/client/client_calls.h — get(), post() and the like of a Client and a SharedClient.
 //
 // Each is send() of a request with this method, URL and body: errors, time limits and lifetimes are those of send().
-// Views and `value` live until the call has ended; a struct that is sent has a name (checked by the compiler).
+// Views and `value` live until the call has ended; a struct that is sent must be a named variable (checked by the
+// compiler).
 
 #pragma once
 
@@ -15,11 +16,11 @@
 
 namespace keel::http {
 
-// A type whose values are sent as JSON: any but a text.
+// A type whose values are sent as JSON: any type that is not text.
 template <class T>
 concept IsNoText = !std::convertible_to<const std::remove_reference_t<T>&, std::string_view>;
 
-// `Caller` derives from it and has `Task<Response> send(ClientRequest)`.
+// `Caller` derives from this class and has `Task<Response> send(ClientRequest)`.
 template <class Caller, class Response>
 class ClientCalls {
  public:

@@ -6,9 +6,9 @@
 //     Chunk chunk = co_await exchange.read(10_s);     // borrowed until the next read; empty: that was all
 //     …
 //
-// The body is sent while the response is awaited. When a server responds before it has read everything, the sending
-// ends and the connection is not used again. A connection whose response was read to its end, with nothing after it,
-// returns to the pool when read() returns the empty chunk; in all other cases it is closed.
+// The body is sent while the response is awaited. When a server responds before it has read everything, the client
+// stops sending, and the connection is not used again. A connection whose response was read to its end, with nothing
+// after it, returns to the pool when read() returns the empty chunk; in all other cases it is closed.
 //
 // A body in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are removed from the
 // head. A body is not decoded if the caller of the request decodes it, if the status is 206, or if its coding is
@@ -44,7 +44,7 @@ class ClientExchange {
     bool sends_deadline = false;
   };
 
-  // `decoders` undo the content codings of the response, and outlive it; null: the body is not decoded.
+  // `decoders` undo the content codings of the response, and outlive this object; null: the body is not decoded.
   ClientExchange(ClientPool::Lease&& lease, ContentDecoders* decoders) noexcept
       : lease_(std::move(lease)), decoders_(decoders), proxy_(lease_->proxy), is_forwarded_(lease_->is_forwarded) {}
 
@@ -62,7 +62,7 @@ class ClientExchange {
   bool is_writers_error() const noexcept { return is_writers_error_; }
   // The proxy of the connection; null: none.
   const Proxy* proxy() const noexcept { return proxy_; }
-  // The proxy got the request itself, and may have responded in place of the server.
+  // The request itself was sent to the proxy, which may have responded in place of the server.
   bool is_forwarded() const noexcept { return is_forwarded_; }
   bool is_decoding() const noexcept { return decoder_ != nullptr; }
   Status status() const noexcept { return status_; }

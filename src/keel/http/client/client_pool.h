@@ -51,21 +51,22 @@ class TransportLayers;
 
 namespace keel::http {
 
-// Bounds of the connections of a client.
+// The limits on the connections of a client.
 struct ClientPoolOptions {
   std::size_t connections_per_origin_max = 64;  // Concurrent calls to one server; further calls wait in order.
-  // Open connections to all servers; above it an idle connection to another server is closed.
+  // Open connections to all servers; at this limit, an idle connection to another server is closed to make room.
   std::size_t connections_max = 512;
-  std::size_t origins_max = 1024;  // Servers that are remembered, with breaker and budget of retries.
+  // The number of servers that the client remembers, each with its circuit breaker and its retry budget.
+  std::size_t origins_max = 1024;
   Duration wait_max = 5_s;         // Time limit of waiting for a place; then ResourceExhausted.
   Duration connect_timeout = 5_s;  // Includes looking up the name and the TLS handshake.
-  // Shorter than the timeouts of servers, so that they rarely close first.
+  // Shorter than the timeouts of servers, so that a server is rarely the first to close.
   Duration idle_timeout = 30_s;
   // An older connection is not used again, because the addresses of names change.
   Duration age_max = 10_min;
   io::ConnectOptions connect = {};
-  // The layers over connections to https: tls::Layers of a client (net/tls/layer.h). Outlives the client. Null: https
-  // is Unsupported.
+  // The layers for connections to https URLs: tls::Layers of a client (net/tls/layer.h). Outlives the client. Null:
+  // https is Unsupported.
   TransportLayers* https = nullptr;
 };
 
@@ -172,9 +173,10 @@ class ClientPool {
   Result<Origin*> origin(const Url& url);
 
   enum class Kind : std::uint8_t { Any, Fresh };
-  // With Fresh, which is for an idle connection that was found to be dead, it closes all idle connections to that
-  // origin and makes a new one. The caller holds an Origin::Use; the arguments live until the end. `has_place` becomes
-  // true when the wait for a free place is over; an error before that does not count against the server.
+  // With Fresh, which is for a retry after an idle connection was found to be dead, lend() closes all idle connections
+  // to that origin and makes a new one. The caller holds an Origin::Use; the arguments must live until lend()
+  // completes. `has_place` becomes true when the wait for a free place is over; an error before that does not count
+  // against the server.
   Task<Lease> lend(Origin& origin, const Url& url, Kind kind, bool& has_place);
 
   void close_idle() noexcept;

@@ -17,9 +17,9 @@
 // A secret field is sent only to the origin of the URL: a redirect to another origin drops it, for the rest of the
 // call. Authorization, Cookie and Proxy-Authorization are secret however they are added; others by secret_header().
 //
-// A compressed response is decoded (ClientOptions::decompresses). For a request with its own
-// Accept-Encoding or Range, the body is returned as it arrives, not decoded: use it for bodies that are stored
-// compressed, or for parts.
+// A compressed response is decoded (ClientOptions::decompresses). For a request with its own Accept-Encoding or Range,
+// the body is returned as it arrives, not decoded: use this for bodies that are stored compressed, or for parts of a
+// body.
 //
 // Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
 //           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails
@@ -48,7 +48,7 @@
 namespace keel::http {
 
 namespace internal {
-// GCC 12 destroys an aggregate that an awaiting expression makes twice (task/compiler_test.cc).
+// GCC 12 destroys an aggregate twice if an expression with a co_await makes it (task/compiler_test.cc).
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_reference_v<T> || !std::is_aggregate_v<T> || std::is_trivially_destructible_v<T>,
@@ -75,7 +75,7 @@ class ClientBodyWriter {
   std::optional<std::uint64_t> length_;  // Absent: chunked.
   std::uint64_t written_ = 0;
   bool has_failed_ = false;  // The connection has failed, not the function that writes.
-  bool is_cut_ = false;      // A write has begun, and has not sent all of it.
+  bool is_cut_ = false;      // A write has begun, but has not sent all of its bytes.
 };
 
 class ClientRequest {
@@ -89,12 +89,12 @@ class ClientRequest {
   // Adds a field.
   ClientRequest& header(std::string_view name, std::string_view value) &;
   ClientRequest&& header(std::string_view name, std::string_view value) && { return std::move(header(name, value)); }
-  // Adds a secret field, as X-Api-Key.
+  // Adds a secret field, such as X-Api-Key.
   ClientRequest& secret_header(std::string_view name, std::string_view value) &;
   ClientRequest&& secret_header(std::string_view name, std::string_view value) && {
     return std::move(secret_header(name, value));
   }
-  // The body, whole. Replaces an earlier one.
+  // The body, whole. Replaces an earlier body.
   ClientRequest& body(std::string_view bytes, std::string_view content_type) &;
   ClientRequest&& body(std::string_view bytes, std::string_view content_type) && {
     return std::move(body(bytes, content_type));
@@ -112,8 +112,8 @@ class ClientRequest {
   ClientRequest&& json(const T& value) && {
     return std::move(json(value));
   }
-  // The body, which a function writes while it is sent. With a length the body has exactly this many bytes
-  // (Content-Length), else it is chunked.
+  // The body, which a function writes while it is sent. With a length, the body has exactly this many bytes
+  // (Content-Length); without one, it is chunked.
   ClientRequest& stream(std::string_view content_type, Writer writer,
                         std::optional<std::uint64_t> length = std::nullopt) &;
   ClientRequest&& stream(std::string_view content_type, Writer writer,

@@ -8,14 +8,15 @@
 //   while (const auto event = co_await events.next()) use(event->type, event->data);
 //   last_id = events.last_id();
 //
-// It does not connect again by itself: call it in a loop that waits for retry() (docs/server_sent_events.md). Between
-// two events, and comments, of a server may pass ClientOptions::read_timeout.
+// It does not connect again by itself: call it in a loop that waits for retry() (docs/server_sent_events.md). At most
+// ClientOptions::read_timeout may pass between two events or comments of the server.
 //
 // Errors:   Upstream: the status is not 200, the content is not text/event-stream, or an event is longer than
 //           `event_bytes_max`. All other errors are those of ClientStream::read().
 // Lifetime: the response outlives it; an event is valid until the next call of next().
 // Threads:  the worker of the client. One task calls next() at a time.
-// Cancel:   a cancelled next() has lost nothing that was read; but the connection is closed, as after a cancelled read.
+// Cancel:   a cancelled next() loses nothing that was already read, but the connection is closed, as after a cancelled
+//           read.
 // Cost:     EventParser (message/event_parser.h); a frame for each call.
 
 #pragma once

@@ -14,7 +14,7 @@ namespace keel::http {
 namespace {
 
 constexpr std::string_view proxy_form =
-    "a proxy is http://[user:password@]host[:port], with special characters in user and password escaped";
+    "a proxy must be http://[user:password@]host[:port], with special characters in user and password escaped";
 
 Result<std::string> unescaped(std::string_view text) {
   std::string decoded(text);
@@ -31,7 +31,7 @@ Result<std::string> authorization_of(std::string_view user_info) {
   KEEL_TRY(const std::string password, unescaped(user_info.substr(std::min(colon + 1, user_info.size()))));
   if (!is_field_value(user) || !is_field_value(password) || user.find(':') != std::string::npos) {
     return fail(Code::InvalidArgument,
-                "user and password of a proxy have no control characters, and the user has no ':'");
+                "the user and password of a proxy must have no control characters, and the user must have no ':'");
   }
   return "Proxy-Authorization: Basic " +
          base64::encode(std::string_view(user + ':' + password), base64::Form::Standard) + "\r\n";
@@ -69,7 +69,7 @@ Result<Proxy> Proxy::parse(std::string_view url) {
       return Error::text(Code::InvalidArgument, std::string(proxy_form));
     }
     if (!equals_ignore_case(name, "http")) {
-      return Error::text(Code::Unsupported, "a proxy is called with http, and not with " + std::string(name) + ": " +
+      return Error::text(Code::Unsupported, "a proxy must be called with http, not with " + std::string(name) + ": " +
                                                 std::string(proxy_form));
     }
     url.remove_prefix(scheme_end + 3);

@@ -8,10 +8,10 @@
 // Special characters in user and password are escaped (%40 for '@'); they become Proxy-Authorization: Basic (RFC 7617).
 //
 // Instead of a proxy, "environment" reads the environment when the rules are made, as curl and others do:
-// HTTPS_PROXY or https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a list
-// with commas, besides the list that is given; the name in lower case wins. HTTP_PROXY is never read: in a CGI program
-// it has the field Proxy of a request, so that a client could choose where the program's own requests go ("httpoxy",
-// CVE-2016-5385). An empty variable counts as unset.
+// HTTPS_PROXY or https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a
+// comma-separated list that is added to the given one. The lowercase name wins over the uppercase one. HTTP_PROXY is
+// never read: in a CGI program it contains the field Proxy of the request, so that a client could choose where the
+// program's own requests go ("httpoxy", CVE-2016-5385). An empty variable counts as unset.
 //
 // Servers in `no_proxy` are called directly:
 //   example.com        the name and those below it; .example.com and *.example.com are the same
@@ -21,9 +21,9 @@
 //   *                  everything
 // Each except * may have a port, example.com:8080 or [::1]:8080, and then applies to that port only.
 //
-// Errors:   InvalidArgument: no such proxy, or a no_proxy that is none of these. Unsupported: a proxy that is reached
-//           by TLS or SOCKS. The message names the variable where it is the environment's, and never has the URL, where
-//           a password may be.
+// Errors:   InvalidArgument: the proxy does not have this form, or an element of no_proxy has none of these forms.
+//           Unsupported: a proxy that is reached by TLS or SOCKS. The message names the variable if the value is from
+//                        the environment. It never contains the URL, which may contain a password.
 // Threads:  values; make() with "environment" reads the environment, which must not change during the call.
 // Cost:     of(): a comparison for each element of no_proxy.
 
@@ -48,10 +48,10 @@ class Proxy {
 
   // "http://proxy.internal:3128": without user and password, for messages.
   const std::string& name() const noexcept { return name_; }
-  // An IPv6 address without its brackets.
+  // The host; an IPv6 address has no brackets.
   const std::string& host() const noexcept { return host_; }
   std::uint16_t port() const noexcept { return port_; }
-  // The line "Proxy-Authorization: …\r\n"; empty where the URL has no user. A secret.
+  // The line "Proxy-Authorization: …\r\n"; empty if the URL has no user. A secret.
   const std::string& authorization() const noexcept { return authorization_; }
 
  private:
@@ -69,7 +69,7 @@ class ProxyRules {
   // `proxy` is a URL, "environment" or empty.
   static Result<ProxyRules> make(std::string_view proxy, std::span<const std::string> no_proxy);
 
-  // The pointer is valid as long as the rules. Null: `target` is called directly.
+  // The pointer is valid as long as the rules live. Null: `target` is called directly.
   const Proxy* of(const Url& target) const noexcept;
   const std::optional<Proxy>& http() const noexcept { return http_; }
   const std::optional<Proxy>& https() const noexcept { return https_; }

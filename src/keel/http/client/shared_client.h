@@ -11,11 +11,11 @@
 //
 // Errors:   those of Client; Internal when the calling thread is not a worker, or the client is not attached to that
 //           worker.
-// Threads:  any worker's, each attached and detached on its own. Pools, circuit breakers and retry budgets are a
-//           worker's: each bound holds for one worker, and each worker detects a failing server by itself. Metrics are
-//           summed.
+// Threads:  that of any worker; each worker is attached and detached separately. Each worker has its own pool, circuit
+//           breakers and retry budgets: each bound holds for one worker, and each worker detects a failing server by
+//           itself. Metrics are summed.
 // Lifetime: it must be detached on every worker before it is destroyed, when no call is in progress there (checked);
-//           the resolvers outlive that.
+//           the resolvers outlive the last detach().
 // Cost:     that of Client, plus finding the calling worker.
 
 #pragma once
@@ -43,7 +43,7 @@ class SharedClient : public ClientCalls<SharedClient, ClientResponse> {
   Task<ClientResponse> send(ClientRequest request);
   Task<ClientStream> open(ClientRequest request);
 
-  // The Client of the worker that calls; null where it is not attached.
+  // The Client of the calling worker; null if the SharedClient is not attached to that worker.
   Client* here() const noexcept;
   const ClientOptions& options() const noexcept { return options_; }
 

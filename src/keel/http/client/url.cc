@@ -34,31 +34,31 @@ Result<KnownScheme> read_scheme(std::string_view text) {
   for (const KnownScheme& known : known_schemes) {
     if (name.size() < text.size() && equals_ignore_case(name, known.name)) return known;
   }
-  return fail(Code::InvalidArgument, "a URL begins with http://, https://, ws:// or wss://");
+  return fail(Code::InvalidArgument, "a URL must begin with http://, https://, ws:// or wss://");
 }
 
 Result<> check_host(std::string_view host, bool is_bracketed) {
   if (is_bracketed) {
     // RFC 9110 §4.2.1 has no zone in an address; an address with a zone is valid only on this machine.
     if (host.find(':') == std::string_view::npos || host.find('%') != std::string_view::npos || !Address::ip(host, 1)) {
-      return fail(Code::InvalidArgument, "the brackets of a URL contain an IPv6 address");
+      return fail(Code::InvalidArgument, "the brackets of a URL must contain an IPv6 address");
     }
     return {};
   }
   const bool fits = !host.empty() && host.size() <= 253 && std::ranges::all_of(host, [](char c) {
     return ascii::is_alphanumeric(c) || c == '-' || c == '.' || c == '_';
   });
-  if (!fits) return fail(Code::InvalidArgument, "the host of a URL consists of letters, digits, '-', '_' and '.'");
+  if (!fits) return fail(Code::InvalidArgument, "the host of a URL must consist of letters, digits, '-', '_' and '.'");
   return {};
 }
 
 Result<std::uint16_t> read_port(std::string_view digits) {
   unsigned value = 0;
   if (digits.empty() || digits.size() > 5 || !std::ranges::all_of(digits, ascii::is_digit)) {
-    return fail(Code::InvalidArgument, "the port of a URL is a number from 1 to 65535");
+    return fail(Code::InvalidArgument, "the port of a URL must be a number from 1 to 65535");
   }
   for (const char c : digits) value = value * 10 + static_cast<unsigned>(c - '0');
-  if (value == 0 || value > 65535) return fail(Code::InvalidArgument, "the port of a URL is a number from 1 to 65535");
+  if (value == 0 || value > 65535) return fail(Code::InvalidArgument, "the port of a URL must be a number from 1 to 65535");
   return static_cast<std::uint16_t>(value);
 }
 
@@ -68,16 +68,16 @@ constexpr std::string_view not_in_targets = "\"<>\\^`{|}";
 // It accepts only what http/message/parser.h would accept.
 Result<> check_target(std::string_view target) {
   if (target.find_first_of(not_in_targets) != std::string_view::npos) {
-    return fail(Code::InvalidArgument, "the path and query of a URL have none of \"<>\\^`{|}: escape them");
+    return fail(Code::InvalidArgument, "the path and query of a URL must have none of \"<>\\^`{|}: escape them");
   }
   const std::size_t query = std::min(target.find('?'), target.size());
   for (std::size_t i = 0; i < query; ++i) {
     if (target[i] != '%') continue;
     const bool is_escape =
         query - i > 2 && ascii::hex_value(target[i + 1]) >= 0 && ascii::hex_value(target[i + 2]) >= 0;
-    if (!is_escape) return fail(Code::InvalidArgument, "a '%' in the path of a URL is followed by two digits");
+    if (!is_escape) return fail(Code::InvalidArgument, "a '%' in the path of a URL must be followed by two hexadecimal digits");
     if (target[i + 1] == '0' && target[i + 2] == '0') {
-      return fail(Code::InvalidArgument, "the path of a URL has no %00");
+      return fail(Code::InvalidArgument, "the path of a URL must not have %00");
     }
   }
   return {};
@@ -119,10 +119,10 @@ std::string remove_dot_segments(std::string_view path) {
 }  // namespace
 
 Result<Url> Url::parse(std::string_view text) {
-  if (text.size() > bytes_max) return fail(Code::InvalidArgument, "a URL has at most 8000 bytes");
+  if (text.size() > bytes_max) return fail(Code::InvalidArgument, "a URL must have at most 8000 bytes");
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
-      return fail(Code::InvalidArgument, "a URL has no blanks, control characters or bytes from 0x80: escape them");
+      return fail(Code::InvalidArgument, "a URL must have no blanks, control characters or bytes from 0x80: escape them");
     }
   }
   text = text.substr(0, text.find('#'));
@@ -132,7 +132,7 @@ Result<Url> Url::parse(std::string_view text) {
   std::string_view host = text.substr(0, authority_end);
   const std::string_view target = text.substr(authority_end);
   if (host.find('@') != std::string_view::npos) {
-    return fail(Code::InvalidArgument, "a URL has no user name: send the field Authorization");
+    return fail(Code::InvalidArgument, "a URL must have no user name: send the field Authorization instead");
   }
 
   Url url;
@@ -145,7 +145,7 @@ Result<Url> Url::parse(std::string_view text) {
   }
   const std::string_view after = host.substr(std::min(is_bracketed ? host_end + 1 : host_end, host.size()));
   if (!after.empty()) {
-    if (after[0] != ':') return fail(Code::InvalidArgument, "the host of a URL is followed by a port or a path");
+    if (after[0] != ':') return fail(Code::InvalidArgument, "the host of a URL must be followed by a port or a path");
     KEEL_TRY(url.port_, read_port(after.substr(1)));
   }
   host = host.substr(is_bracketed ? 1 : 0, host_end - (is_bracketed ? 1 : 0));
@@ -169,7 +169,7 @@ Result<Url> Url::parse(std::string_view text) {
 }
 
 Result<Url> Url::resolve(std::string_view reference) const {
-  if (reference.size() > bytes_max) return fail(Code::InvalidArgument, "a URL has at most 8000 bytes");
+  if (reference.size() > bytes_max) return fail(Code::InvalidArgument, "a URL must have at most 8000 bytes");
   reference = reference.substr(0, reference.find('#'));
   std::string escaped;
   if (reference.find_first_of(not_in_targets) != std::string_view::npos) {

@@ -8,8 +8,8 @@
 //
 // Errors:   InvalidArgument for any other scheme or none; user names and passwords; a host that is empty or not a name,
 //           an IPv4 or a bracketed IPv6 address; a port that is not 1 to 65535; blanks, controls and bytes from 0x80
-//           anywhere; "<>\^`{|} in path and query; broken escapes and %00 in the path; more than 8,000 bytes. What is
-//           not allowed is rejected and not repaired: escape it with uri::percent_encode.
+//           anywhere; "<>\^`{|} in path and query; broken escapes and %00 in the path; more than 8,000 bytes. Anything
+//           that is not allowed is rejected, not repaired: escape it with uri::percent_encode.
 // Threads:  a value.
 // Cost:     one string.
 
@@ -42,8 +42,8 @@ class Url {
   bool is_secure() const noexcept { return scheme_ == Scheme::Https || scheme_ == Scheme::Wss; }
   // "http", "https", "ws", "wss".
   std::string_view scheme_name() const noexcept { return text().substr(0, authority_at_ - 3u); }
-  // Scheme, host and, where it is not the scheme's own, port. In lower case: equal texts are the same server, spoken to
-  // in the same way.
+  // Scheme, host and, if it is not the default port of the scheme, the port. In lower case: equal texts mean the same
+  // server, reached with the same protocol.
   std::string_view origin() const noexcept { return text().substr(0, target_at_); }
   // Host and port as in the field Host.
   std::string_view authority() const noexcept { return origin().substr(authority_at_); }
@@ -70,8 +70,8 @@ class Url {
   std::uint16_t port_ = 0;
 };
 
-// Any text that is meant as a URL, without its query, fragment and user: for messages and logs, which should not
-// contain them.
+// Returns `url`, which may be any text that is meant as a URL, without its query, fragment and user: for messages and
+// logs, which should not contain them.
 std::string loggable_url(std::string_view url);
 
 }  // namespace keel::http

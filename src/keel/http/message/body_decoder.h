@@ -49,7 +49,7 @@ class BodyDecoder {
   }
   // How many bytes of `received` belong to the body: all of them, unless its end is among them.
   std::size_t extent(std::string_view received) const noexcept { return look_ahead(received).first; }
-  // Whether the end of the body is among them.
+  // Whether the end of the body is among the bytes of `received`.
   bool is_whole_in(std::string_view received) const noexcept { return look_ahead(received).second; }
 
  private:

@@ -9,12 +9,12 @@
 //     else break;                                                 // Need: receive more; Done: `rest` comes next
 //   }
 //
-// Rejected with 400: a size that is not 1 to 16 hexadecimal digits, or whose sum overflows; blanks beside the size;
-// an extension or a trailer that is malformed; CR or LF alone, other control bytes. 413: extensions above 1 KiB in
-// one chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions are
-// checked and dropped; trailers are checked and passed on, but never become part of the header.
+// Rejected with 400: a size that is not 1 to 16 hexadecimal digits, or sizes whose sum overflows; blanks next to the
+// size; an extension or a trailer that is malformed; CR or LF alone, other control bytes. 413: extensions above 1 KiB
+// in one chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions are checked and
+// dropped; trailers are checked and passed on, but never become part of the header.
 //
-// The limit on the body is the caller's: compare announced() with it after each feed, before the data arrives.
+// The caller enforces the limit on the body: compare announced() with it after each feed, before the data arrives.
 //
 // Cost: a few instructions per byte of framing, none per byte of data; 48 bytes; no allocation.
 
@@ -54,7 +54,7 @@ class ChunkDecoder {
   static constexpr unsigned extension_bytes_max = 1024;    // per chunk
   static constexpr unsigned trailer_bytes_max = 8 * 1024;  // all of them
   static constexpr unsigned trailers_max = 32;
-  // Framing beyond 16 bytes and twice the data of each chunk is counted against this.
+  // The framing of a chunk may have 16 bytes plus twice the chunk's data; bytes beyond that count against this limit.
   static constexpr std::uint64_t excess_bytes_max = 16 * 1024;
 
   // Uses bytes up to the end of the first piece of data in them, or of the body. The bytes may be divided anywhere.
@@ -105,7 +105,7 @@ class ChunkDecoder {
   Status status_ = Status::BadRequest;
 };
 
-// The longest thing in front of a chunk's data: 16 digits and CRLF.
+// The most bytes in front of a chunk's data: 16 digits and CRLF.
 inline constexpr std::size_t chunk_head_bytes_max = 18;
 // The line end after the data of a chunk.
 inline constexpr std::string_view chunk_end = "\r\n";

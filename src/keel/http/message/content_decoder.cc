@@ -39,7 +39,7 @@ constexpr std::size_t idle_decoders_max = 8;
 // zlib counts in 32 bits.
 constexpr std::size_t step_bytes_max = std::numeric_limits<std::uint32_t>::max();
 
-Error no_memory() { return Error(Code::ResourceExhausted, "out of memory while decoding a content"); }
+Error no_memory() { return Error(Code::ResourceExhausted, "out of memory while decoding content"); }
 
 #if KEEL_BROTLI
 // A brotli decoder cannot be reused. Small blocks come from the pool. Two large ones, the windows, are kept for the

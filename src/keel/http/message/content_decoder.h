@@ -12,14 +12,14 @@
 //   KEEL_TRY_VOID(decoder.end());                                   // nothing more comes: the content was whole
 //
 // gzip may have several members, zstd several frames; they are one content. Zero bytes are an empty content in every
-// coding, because servers send it like this.
+// coding, because servers send empty contents in this way.
 //
 // A small content may decode to a huge one, so the caller limits it: decode() never writes more than its room, however
 // much the coded bytes decode to.
 //
-// Errors:  InvalidArgument: the bytes are not of that coding, or end within it, or others follow; zstd that asks for a
-//          window above 8 MiB (RFC 9659). ResourceExhausted: no memory. The content ends there after each of these
-//          errors.
+// Errors:  InvalidArgument: the bytes are not in that coding, end before the content does, or are followed by others;
+//          or zstd asks for a window above 8 MiB (RFC 9659). ResourceExhausted: no memory. Each of these errors ends
+//          the content.
 // Threads: one at a time.
 // Cost:    the decoded bytes are written once, into the given room. Memory for a content: 40 KB for gzip, up to 9 MB
 //          for zstd and 25 MB for br, depending on the window that its encoder has chosen. Up to about 1 MB of it is
@@ -48,7 +48,7 @@ class ContentDecoder {
   static std::span<const std::string_view> codings() noexcept;
   // The supported codings as a value of Accept-Encoding: "br, zstd, gzip".
   static std::string_view accepted() noexcept;
-  // The element of codings() that `name`, from Content-Encoding, names; case does not matter, and x-gzip is gzip.
+  // The element of codings() for `name`, a coding in Content-Encoding; case does not matter, and x-gzip is gzip.
   // Empty: the field names no coding that this build can decode.
   static std::string_view coding_of(std::string_view name) noexcept;
 

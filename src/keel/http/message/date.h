@@ -16,7 +16,8 @@ namespace keel::http {
 inline constexpr std::size_t date_bytes = 29;
 
 // Writes "Sun, 06 Nov 1994 08:49:37 GMT" (29 bytes, no NUL) to `out` and returns its end.
-// Seconds before 1970 or after the year 9999 are moved to that bound: four digits is all the format has.
+// Seconds before 1970 or after the year 9999 are moved to that bound, because the format has only four digits for the
+// year.
 char* format_date(std::int64_t unix_seconds, char* out) noexcept;
 
 // Seconds since 1970 of a date in any of the three forms: IMF-fixdate, RFC 850 ("Sunday, 06-Nov-94 08:49:37 GMT")

@@ -9,12 +9,12 @@
 //   }
 //
 // No input or output: http::EventReader (client/event_reader.h) reads the events of a response. However the bytes are
-// cut into chunks, the events are the same. A stream that ends within an event has lost that event.
+// divided into chunks, the events are the same. If the stream ends within an event, that event is lost.
 //
 // Errors:   OutOfRange: an event, or a line of one, is longer than `event_bytes_max`; the parser can no longer be used.
 // Lifetime: an event is valid until the next call.
 // Threads:  a value.
-// Cost:     linear; each byte is copied once or twice. It keeps the room of its largest event.
+// Cost:     linear; each byte is copied once or twice. The parser keeps the memory of its largest event.
 
 #pragma once
 
@@ -40,8 +40,8 @@ class EventParser {
   explicit EventParser(std::size_t event_bytes_max = std::size_t{1} << 20) noexcept
       : event_bytes_max_(event_bytes_max) {}
 
-  // Takes bytes from the front of `bytes` up to the end of the next event. nullopt: all bytes were taken, and the event
-  // that they may have begun is not complete.
+  // Takes bytes from the front of `bytes` up to the end of the next event. nullopt: all bytes were taken, and no event
+  // is complete yet.
   Result<std::optional<ServerEvent>> next(std::string_view& bytes);
   // The last `id` whose event is complete: the Last-Event-ID of the next request.
   std::string_view last_id() const noexcept { return id_.view(); }
@@ -50,7 +50,7 @@ class EventParser {
   std::optional<Duration> retry() const noexcept { return retry_; }
 
  private:
-  // The line in line_ is complete. True: it ends an event.
+  // The line in line_ is complete. True: the line ends an event.
   bool end_line();
   void set_field(std::string_view name, std::string_view value);
 

@@ -22,7 +22,8 @@ struct Field {
 namespace byte_class {
 inline constexpr std::uint8_t token = 1;   // tchar
 inline constexpr std::uint8_t host = 2;    // reg-name without '%' and ','
-inline constexpr std::uint8_t target = 4;  // of a path and a query, with "%?/" and, as browsers send them, brackets
+// bytes of a path and a query, including "%?/" and brackets, which browsers send unescaped
+inline constexpr std::uint8_t target = 4;
 
 // The sets that each byte belongs to, one bit for each set.
 extern const std::array<std::uint8_t, 256> table;

@@ -1,7 +1,7 @@
 // keel/http/message/method.h — request methods.
 //
-// The methods of RFC 9110 §9, PATCH (RFC 5789) and QUERY (draft-ietf-httpbis-safe-method-w-body). Anything else that is
-// a token is Other: the text says which.
+// The methods of RFC 9110 §9, PATCH (RFC 5789) and QUERY (draft-ietf-httpbis-safe-method-w-body). Any other token is
+// Other; the request has its text.
 //
 // Cost: a switch on the length and one or two comparisons of words.
 

@@ -20,8 +20,8 @@
 
 namespace keel::http {
 
-// The index of the best media type for the value of Accept; the first when it has no element that is well-formed,
-// nullopt when none is accepted (406). `offered`: "type/subtype", without parameters.
+// The index of the best media type for the value of Accept; the first type if Accept has no well-formed element,
+// nullopt if no type is accepted (406). `offered`: "type/subtype", without parameters.
 std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<const std::string> offered) noexcept;
 
 // The index of the best content coding for the value of Accept-Encoding, nullopt when the content is best sent as it
