@@ -199,7 +199,7 @@ class HeadReader {
         for (int i = 1; i <= 2; ++i) {
           if (p + i == stop) return more_of_request_line(line);
           const int digit = ascii::hex_value(p[i]);
-          if (digit < 0) return refuse("percent-escape without two digits in the path");
+          if (digit < 0) return refuse("percent-escape without two hexadecimal digits in the path");
           value = value * 16 + digit;
         }
         if (value == 0) return refuse("%00 in the path");

@@ -1,7 +1,8 @@
 // keel/http/message/parser.h — the head of a request: bytes in, values out (RFC 9110, RFC 9112).
 //
-// Strict: what two readers could understand differently is rejected, because guessing is how requests are smuggled.
-// After Rejected nothing that follows may be parsed: respond with the given status and close.
+// Strict: a text that two readers could understand differently is rejected, because requests are smuggled when readers
+//         guess differently. After Rejected nothing that follows may be parsed: respond with the given status and
+//         close.
 //
 //   RequestHead head;
 //   HeadResult result = parse_head(received, limits, head);
@@ -10,13 +11,13 @@
 //     result = resume_head(received, limits, head);
 //   }
 //
-// Rejected with 400: Content-Length beside Transfer-Encoding; either of them or Host twice; a length that is not
-// digits or too large; codings where chunked is not last, or in HTTP/1.0; a blank before the colon, folded lines,
-// CR or LF alone, other control bytes; a host that is missing (HTTP/1.1), empty, or has user, path, comma or blank;
-// an absolute target that names another host than Host; controls, blanks, bytes from 0x80 and "#<>\^`{|} in the target;
-// a wrong percent-escape or %00 in the path. 414 request line too long. 417 an unknown expectation. 431 a field
-// line, all fields, or their number too large. 501 an unknown coding or a very long method. 505 another major version.
-// The caller handles: Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments, decoding.
+// Rejected with 400: Content-Length together with Transfer-Encoding; either of them or Host twice; a length that is not
+// digits or too large; codings where chunked is not last, or in HTTP/1.0; a blank before the colon, folded lines, CR or
+// LF alone, other control bytes; a host that is missing (HTTP/1.1), empty, or has user, path, comma or blank; an
+// absolute target that names another host than Host; controls, blanks, bytes from 0x80 and "#<>\^`{|} in the target; a
+// wrong percent-escape or %00 in the path. 414 request line too long. 417 an unknown expectation. 431 a field line, all
+// fields, or their number too large. 501 an unknown coding or a very long method. 505 another major version. The caller
+// handles: Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments, decoding.
 //
 // The result never depends on how the bytes are divided: wrong bytes are rejected as soon as they arrive, and every
 // prefix of a head is Incomplete or rejected for the same reason.
@@ -82,7 +83,7 @@ inline constexpr unsigned known_count = 16;
 enum class TargetForm : std::uint8_t {
   Origin,     // /path?query
   Absolute,   // http://host/path?query
-  Asterisk,   // * with OPTIONS, or the form that a proxy may turn it into: an absolute target without path and query
+  Asterisk,   // * with OPTIONS, or the absolute target without path and query into which a proxy may turn it
   Authority,  // host:port with CONNECT; path() and query() are empty
 };
 
@@ -104,7 +105,7 @@ class RequestHead {
     facts_.present = 0;
     facts_.field_count = 0;
   }
-  // Copies only the fields that exist, not the unused capacity. The views of both point to the same bytes.
+  // Copies only the fields that exist, not the unused capacity. The views of both heads point to the same bytes.
   RequestHead(const RequestHead& other) noexcept { *this = other; }
   RequestHead& operator=(const RequestHead& other) noexcept;
 
@@ -113,8 +114,8 @@ class RequestHead {
   // As sent.
   std::string_view target() const noexcept { return view(facts_.target); }
   TargetForm form() const noexcept { return facts_.form; }
-  // True when the target is in absolute form with the scheme https. A server must reject it unless it arrived over a
-  // secure connection (RFC 9110 §7.4).
+  // True when the target is in absolute form with the scheme https. A server must reject such a request unless it
+  // arrived over a secure connection (RFC 9110 §7.4).
   bool target_is_https() const noexcept { return facts_.target_is_https; }
   // The path, not decoded, with valid escapes; "/" for an absolute target without a path, "*" for the asterisk form.
   std::string_view path() const noexcept {
@@ -123,7 +124,7 @@ class RequestHead {
   }
   // The part after the '?', not decoded, and with unchecked escapes.
   std::string_view query() const noexcept { return view(facts_.query); }
-  // True for "/a?", whose query is empty.
+  // True also for "/a?", whose query is empty.
   bool has_query() const noexcept { return facts_.has_query; }
   // Host and port as sent, from the target or else from Host: "example.com:8080". Empty for HTTP/1.0 without Host.
   std::string_view authority() const noexcept { return view(facts_.authority); }
@@ -152,7 +153,7 @@ class RequestHead {
   std::optional<std::string_view> find(std::string_view name) const noexcept;
   bool has(Known name) const noexcept { return (facts_.present >> static_cast<unsigned>(name) & 1) != 0; }
 
-  // The received bytes are now at `base` (a copy, or the buffer has moved).
+  // The received bytes are now at `base`, because they were copied or the buffer moved.
   void rebase(const char* base) noexcept { facts_.base = base; }
 
  private:
@@ -203,8 +204,8 @@ class RequestHead {
 // Reads a head from its first byte. One CRLF in front is skipped (RFC 9112 §2.2).
 HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
 
-// Continues after Incomplete: `received` begins with the bytes of the call before, wherever they are now, and `head` is
-// the one that was passed to that call.
+// Continues after Incomplete: `received` begins with the bytes of the previous call, which may have moved, and `head`
+// is the one that was passed to that call.
 HeadResult resume_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
 
 }  // namespace keel::http

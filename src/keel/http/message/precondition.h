@@ -5,7 +5,7 @@
 //   switch (evaluate(request.head(), page, now)) { case Precondition::NotModified: … 304 … }
 //
 // For any resource with an entity tag or a date, not only files: call evaluate() before the response to a GET, and,
-// with the validators of the present state, before you carry out a PUT, PATCH or DELETE.
+// with the validators of the current state, before you carry out a PUT, PATCH or DELETE.
 //
 // Pure; no allocation.
 
@@ -38,9 +38,9 @@ enum class Precondition : std::uint8_t {
 // are ignored, and invalid tags match nothing. `now_seconds` is used as in parse_date().
 Precondition evaluate(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 
-// Whether the Range of a request applies: true without If-Range, or if it names the present state exactly: by a strong
-// tag, or by a date that equals Last-Modified and is strong (RFC 9110 §13.1.5, §8.8.2.2), which it is once its second
-// is over.
+// Whether the Range of a request applies: true without If-Range, or if it names the current state exactly: by a strong
+// tag, or by a date that equals Last-Modified and is strong (RFC 9110 §13.1.5, §8.8.2.2), as a date is once its second
+// has passed.
 bool range_applies(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 
 }  // namespace keel::http

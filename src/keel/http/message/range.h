@@ -4,9 +4,9 @@
 //   const RangeRequest asked = parse_ranges(value, size, ranges);
 //   if (asked.kind == RangeRequest::Kind::Satisfiable) … the first `asked.count` of ranges
 //
-// No request can make the response larger than the whole: ranges that overlap, or of which there are more than `into`
-// has room for, are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are replaced by
-// the largest that does.
+// No request can make the response larger than the whole: ranges are ignored if they overlap, or if there are more than
+// `into` has room for, as RFC 9110 §14.2 allows (CVE-2011-3192). A number that does not fit into 64 bits is replaced by
+// the largest one that does.
 //
 // Cost: no allocation; linear in the size of the text, quadratic in the number of ranges that fit into the result.
 

@@ -12,18 +12,18 @@
 //     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's
 //   }
 //
-// Strict, because an ambiguous response must not count as correct. It rejects Content-Length beside Transfer-Encoding
-// or twice or not digits, another coding than chunked, any coding in HTTP/1.0, folded and malformed lines, CR or LF
-// alone, control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599, 101, heads above 64 KiB, more
-// than 16 interim responses. Interim responses (1xx) are skipped. 204, 304 and the response to HEAD have no body;
-// without a length the body ends with the connection.
+// Strict, because an ambiguous response must not count as correct. It rejects a Content-Length that is given twice,
+// together with Transfer-Encoding or not in digits, a coding other than chunked, any coding in HTTP/1.0, folded and
+// malformed lines, CR or LF alone, control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599,
+// 101, heads above 64 KiB, more than 16 interim responses. Interim responses (1xx) are skipped. 204, 304 and the
+// response to HEAD have no body; without a length the body ends with the connection.
 //
 // The result never depends on how the bytes are divided.
 //
-// Lifetime: `head`, `data` and `trailers` are views that hold until the next feed(), begin() or release(), and no
+// Lifetime: `head`, `data` and `trailers` are views that are valid until the next feed(), begin() or release(), and no
 //           longer than `received`.
 // Cost:     with a HeadCache, a head that equals the one before is compared and not parsed; a body of known length is
-//           not looked at. No allocation, unless a head arrives in pieces: then its beginning is kept in the pool's
+//           not examined. No allocation, unless a head arrives in pieces: then its beginning is kept in the pool's
 //           memory.
 
 #pragma once
@@ -41,7 +41,7 @@ namespace keel::http {
 
 // What feed() found.
 enum class ResponseState : std::uint8_t {
-  Need,     // All bytes are used, the response is not over.
+  Need,     // All bytes are used, and the response is not complete.
   Data,     // `data` is the next piece of the body; feed the rest.
   Done,     // `data` is the last piece of the body, or empty; bytes that are not consumed belong to the next response.
   Refused,  // The bytes are not a valid response: close the connection.
@@ -71,8 +71,8 @@ struct ResponseHead {
 //   for (std::string_view rest = head; next_field(rest, field);) …
 bool next_field(std::string_view& rest, Field& field) noexcept;
 
-// A copy of the last head. A server's responses to equal requests have the same head until its date changes, after at
-// most a second. All connections of a thread share one.
+// A copy of the last head. A server's responses to equal requests have the same head until the date in it changes,
+// after at most a second. All connections of a thread share one.
 class HeadCache {
  public:
   // The number of bytes of the known head at the front of `received`, or 0.

@@ -1,7 +1,7 @@
 // keel/http/message/status.h — status codes, their phrases and their status lines.
 //
 // Status is any number from 100 to 599; the enumerators are the codes registered at IANA (RFC 9110 §15 and its
-// extensions). A code without a phrase is legal on the wire and has an empty one.
+// extensions). A code without a phrase is legal in a response; its phrase is empty.
 //
 // Cost: a table look-up; status_line() returns prepared bytes.
 

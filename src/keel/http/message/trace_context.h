@@ -19,7 +19,7 @@
 namespace keel::http {
 
 // The trace that the value of a traceparent names; nullopt when it is invalid: another form, capital letters, a trace
-// or a caller of zeros, version ff. For later versions, the part that they share with this one is read.
+// or a caller that is all zeros, or version ff. For later versions, the part that they share with this one is read.
 std::optional<log::TraceId> parse_traceparent(std::string_view value) noexcept;
 
 // "traceparent: …\r\n", sampled; `caller` is the part of the trace that makes the call, not 0.

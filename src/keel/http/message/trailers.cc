@@ -83,11 +83,11 @@ void Trailers::drop_forbidden() noexcept {
 Result<> Trailers::add(std::string_view name, std::string_view value, std::source_location place) {
   if (!is_token(name) || !is_field_value(value) || !may_be_trailer(name)) {
     return Error::from_bug(
-        Bug("a trailer needs a name that is allowed after a body, and a value without control characters", place));
+        Bug("a trailer must have a name that is allowed after a body, and a value without control characters", place));
   }
   const std::size_t size = name.size() + 2 + value.size() + 2;
   if (added_ == ChunkDecoder::trailers_max || size > ChunkDecoder::trailer_bytes_max - lines_.size()) {
-    return Error::from_bug(Bug("a message has at most 32 trailers, of 8 KiB together", place));
+    return Error::from_bug(Bug("a message must have at most 32 trailers, of 8 KiB together", place));
   }
   ++added_;
   for (const std::string_view part : {name, std::string_view(": "), value, std::string_view("\r\n")}) {

@@ -1,4 +1,4 @@
-// keel/http/message/trailers.h — fields after a chunked body (RFC 9110 §6.5): such as its checksum, or whether it is
+// keel/http/message/trailers.h — fields after a chunked body (RFC 9110 §6.5), such as its checksum, or whether it is
 // complete.
 //
 //   Trailers trailers;
@@ -7,10 +7,10 @@
 //   trailers.find("Content-Digest");
 //
 // They are not part of the header: code that reads a request or a response asks for them by name, and code that acts on
-// a message before its body has arrived never sees them. Fields that would have to be known before then are dropped, as
-// RFC 9110 §6.5.1 has it: those about framing, routing, authentication, caching, conditions, the content's form, and
-// those that proxies set. A server sends them whether or not its client sent TE: trailers. They are optional: any
-// intermediary may drop them.
+// a message before its body has arrived never sees them. Fields that a recipient must know before the body are dropped,
+// as RFC 9110 §6.5.1 requires: those about framing, routing, authentication, caching, conditions and the content's
+// form, and those that proxies set. A server sends trailers whether or not its client sent "TE: trailers". They are
+// optional: any intermediary may drop them.
 //
 // Threads: a value.
 // Cost:    nothing without trailers; a copy of them in the worker's pool.

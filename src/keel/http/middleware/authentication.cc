@@ -18,7 +18,7 @@ constexpr std::string_view www_authenticate = "WWW-Authenticate";
 
 std::string with_realm(std::string_view scheme, const std::string& realm) {
   KEEL_CHECK(is_field_value(realm) && realm.find_first_of("\"\\") == std::string::npos,
-             "a realm is a text without quotes, backslashes and control characters");
+             "a realm must be a text without quotes, backslashes and control characters");
   return std::string(scheme) + " realm=\"" + realm + '"';
 }
 

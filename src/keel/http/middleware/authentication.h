@@ -14,7 +14,7 @@
 //   router.use(http::basic([&](std::string_view user, std::string_view password) -> std::optional<Caller> { … }));
 //   router.use(http::api_key(http::one_of(keys), {.header = "X-Api-Key"}));
 //
-// The verifier is a function object of yours, kept by the middleware. It returns std::optional<T>,
+// You write the verifier, a function object that the middleware keeps. It returns std::optional<T>,
 // Result<std::optional<T>> or Task<std::optional<T>>; T identifies the caller, and a handler gets it by
 // request.get<T>(). Responses to the client:
 //   no credentials, or those of another scheme   401, WWW-Authenticate: Bearer realm="orders"
@@ -25,18 +25,19 @@
 //   it fails otherwise                           what its error stands for from 500 up: 503 for Unavailable, 504 for
 //                                                DeadlineExceeded, 403 for PermissionDenied, and 500 for every other
 //                                                one. A database that is down does not say that a token is wrong.
-// It decides when the head has arrived, even with a verifier that waits, so the body of a request without credentials
-// is not received. No response and no line of the log contains credentials.
+// The middleware decides as soon as the head has arrived, even with a verifier that waits, so the body of a request
+// without credentials is not received. No response and no line of the log contains credentials.
 //
 // Basic: user and password are UTF-8 without control characters; the user has no colon. Credentials that are not UTF-8
 // get 401. A bearer token is taken only from the Authorization field, never from a form or the query.
 //
-// Add Cors before it, further out: a preflight has no credentials (http/middleware/cors.h).
+// Add Cors before this middleware, so that it is further out: a preflight has no credentials (http/middleware/cors.h).
 //
 // Lifetime: the text that a verifier is given lives as long as the request.
 // Threads:  one verifier for all workers, called by each.
 // Cost:     no heap. A verifier that returns its result without a Task, and with a trivially copyable T, costs no task.
-//           Others cost a task for each request, which keeps T: after() of a middleware further out does not find it.
+//           Any other verifier costs a task for each request. That task keeps T, so after() of a middleware further out
+//           does not find it.
 
 #pragma once
 
@@ -68,8 +69,8 @@ struct BasicOptions {
 struct ApiKeyOptions {
   std::string realm = "api";         // As BearerOptions::realm.
   std::string header = "X-Api-Key";  // The request field that has the key; empty: no field.
-  // The query parameter that may have the key instead; empty: none. URLs are kept in histories and in logs of proxies,
-  // so prefer the field.
+  // The query parameter that may have the key instead; empty: none. Browser histories and logs of proxies keep URLs, so
+  // prefer the field.
   std::string query = {};
 };
 
@@ -80,8 +81,8 @@ struct Credentials {
   std::string_view secret;
 };
 
-// The schemes read credentials, and make the response that asks for them. Their options are checked: a realm or a name
-// that is not allowed in a field is a bug and aborts.
+// Each scheme reads credentials, and makes the response that asks for them. The options of a scheme are checked: a
+// realm or a name that is not allowed in a field is a bug and aborts.
 class BearerScheme {
  public:
   using Options = BearerOptions;
@@ -147,12 +148,12 @@ struct VerifierCall<BasicScheme, V> {
   using Result = std::invoke_result_t<V&, std::string_view, std::string_view>;
 };
 
-// Marks an error of a verifier as one that the client has not caused.
+// Marks an error of a verifier as one that the client did not cause.
 Error failure_of(Error&& error) noexcept;
 
 }  // namespace internal
 
-// The middleware; bearer(), basic() and api_key() make one.
+// The middleware that bearer(), basic() and api_key() return.
 template <class Scheme, class V>
 class Authentication {
   using Verdict = typename internal::VerifierCall<Scheme, V>::Result;
@@ -238,17 +239,18 @@ struct NamedKey {
   std::string name;
   std::string key;
 };
-// The owner of the key, for request.get<http::KeyOwner>(). Lives as long as the middleware.
+// The owner of the key, for request.get<http::KeyOwner>(). It lives as long as the middleware.
 struct KeyOwner {
   std::string_view name;
 };
 
-// A verifier for keys that are known when the program starts, from its configuration: tokens, API keys, or, by name and
-// password, Basic. A key is compared with all of them, in a time that depends only on the sizes (base/constant_time.h).
+// A verifier for keys that are known when the program starts, from its configuration: tokens, API keys, or the users
+// and passwords of Basic. A key is compared with all of them, in a time that depends only on the sizes
+// (base/constant_time.h).
 class KnownKeys {
  public:
-  // An empty key, which the configuration may have left out, is Misconfigured (base/bug.h): the service does not start,
-  // and says whose key it is.
+  // An empty key, as when the configuration leaves it out, is Misconfigured (base/bug.h): the service does not start,
+  // and the error says whose key it is.
   explicit KnownKeys(std::vector<NamedKey> keys);
   std::optional<KeyOwner> operator()(std::string_view key) const noexcept;
   std::optional<KeyOwner> operator()(std::string_view name, std::string_view key) const noexcept;

@@ -111,11 +111,11 @@ Compression::Compression(CompressionOptions options) : state_(new State(std::mov
   const CompressionOptions& given = state_->options;
   KEEL_CHECK(given.bytes_min <= given.bytes_max, "the smallest compressed size must not be above the largest");
   for (const std::string& type : given.types)
-    KEEL_CHECK(is_media_range(type), "a media type that is compressed is \"type/subtype\"");
+    KEEL_CHECK(is_media_range(type), "a media type to compress must have the form \"type/subtype\"");
   const auto there = ContentCoder::codings();
   if (given.codings.empty()) state_->codings.assign(there.begin(), there.end());
   for (const std::string& coding : given.codings) {
-    KEEL_CHECK(coding == "gzip" || coding == "br" || coding == "zstd", "a content coding is gzip, br or zstd");
+    KEEL_CHECK(coding == "gzip" || coding == "br" || coding == "zstd", "a content coding must be gzip, br or zstd");
     if (std::find(there.begin(), there.end(), coding) != there.end()) state_->codings.emplace_back(coding);
   }
   // The levels are checked here, not at the first body, because a wrong level should fail the start.

@@ -6,12 +6,13 @@
 //
 // A body is compressed when its type is among `types`, its size between the bounds, the client accepts a coding
 // (Accept-Encoding, weights and all), and the result is smaller. A streamed body, such as a file above 32 KiB
-// (static_files.h), is compressed piece by piece while it is sent, and sent in chunks. This applies to any length
-// unless it is known to be below bytes_min, and while at most streams_max bodies are compressed in this way. Then
-// Content-Encoding names the coding, Accept-Ranges is removed, and an ETag becomes weak, because the bytes have
-// changed: a weak tag never satisfies If-Match, so do not compress routes whose resources are changed by PUT with
-// If-Match. Every response that could have been compressed has Vary: Accept-Encoding, whether it was compressed or not.
-// HEAD gets the same fields as GET. Add it outside of middleware that makes or changes bodies.
+// (static_files.h), is compressed piece by piece while it is sent, and sent in chunks. This applies to a body of any
+// length unless the length is known to be below bytes_min; at most streams_max bodies are compressed in this way at a
+// time. In a compressed response, Content-Encoding names the coding, Accept-Ranges is removed, and an ETag becomes
+// weak, because the bytes have changed: a weak tag never satisfies If-Match, so do not compress routes whose resources
+// are changed by PUT with If-Match. Every response that could have been compressed has Vary: Accept-Encoding, whether
+// it was compressed or not. HEAD gets the same fields as GET. Add it outside of middleware that makes or changes
+// bodies.
 //
 // These responses are not compressed: those with Content-Encoding, Content-Range or a digest (Content-Digest,
 // Repr-Digest, Digest, Content-MD5, as a field or an announced trailer); those with the status 206, which get Vary, or
@@ -22,9 +23,9 @@
 // do not use this for routes that send both over TLS.
 //
 // Threads: one object for all workers; each has its own coder (content_coder.h), made when it first compresses.
-// Cost:    that of the coder, in proportion to the content. The worker serves no other request until a piece is
-//          compressed: bytes_max limits a complete body, and 64 KiB a piece of a streamed one. No heap in steady state
-//          up to 64 KiB; a streamed body has a coder of its own, of up to 2 MB.
+// Cost:    that of the coder, in proportion to the content. The worker serves no other request while it compresses a
+//          piece: a complete body has at most bytes_max, a piece of a streamed one at most 64 KiB. No heap in steady
+//          state for a body of up to 64 KiB; each streamed body has a coder, of up to 2 MB.
 
 #pragma once
 
@@ -42,9 +43,10 @@ namespace keel::http {
 
 // Selects which bodies are compressed, how strongly, and from which size.
 struct CompressionOptions {
-  std::size_t bytes_min = 1024;         // Below this size the additional fields cost what compression saves.
+  // Below this size the additional fields cost as many bytes as compression saves.
+  std::size_t bytes_min = 1024;
   std::size_t bytes_max = 1024 * 1024;  // Above this size compression would keep the worker busy for too long.
-  // Media types, without parameters. The subtype may be '*', or "*+json" for all that end like this (RFC 6839).
+  // Media types, without parameters. The subtype may be '*', or "*+json" for all subtypes with this ending (RFC 6839).
   std::vector<std::string> types = {"text/*",
                                     "application/json",
                                     "application/*+json",
@@ -64,8 +66,8 @@ struct CompressionOptions {
   // coding that this build does not have is ignored.
   std::vector<std::string> codings = {};
   CoderLevels levels = {};
-  // Number of streamed bodies that are compressed at the same time; further ones are sent uncompressed. A slow reader
-  // occupies a coder.
+  // Number of streamed bodies that are compressed at the same time; further ones are sent uncompressed. A client that
+  // reads slowly occupies a coder for a long time.
   std::size_t streams_max = 32;
 };
 

@@ -222,9 +222,9 @@ struct ContentCoder::State {
 };
 
 ContentCoder::ContentCoder(const CoderLevels& levels) : state_(new State(levels)) {
-  KEEL_CHECK(levels.gzip >= 1 && levels.gzip <= 9, "a gzip level is 1 to 9");
-  KEEL_CHECK(levels.brotli >= 0 && levels.brotli <= 11, "a brotli level is 0 to 11");
-  KEEL_CHECK(levels.zstd >= 1 && levels.zstd <= 19, "a zstd level is 1 to 19");
+  KEEL_CHECK(levels.gzip >= 1 && levels.gzip <= 9, "a gzip level must be from 1 to 9");
+  KEEL_CHECK(levels.brotli >= 0 && levels.brotli <= 11, "a brotli level must be from 0 to 11");
+  KEEL_CHECK(levels.zstd >= 1 && levels.zstd <= 19, "a zstd level must be from 1 to 19");
 }
 
 ContentCoder::ContentCoder(ContentCoder&&) noexcept = default;

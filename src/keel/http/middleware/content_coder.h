@@ -39,12 +39,12 @@ class ContentCoder {
   static std::span<const std::string_view> codings() noexcept;
 
   // Appends `content`, encoded with `coding`, to `out`. Returns false and leaves `out` unchanged if the result would
-  // not be smaller, or there was no memory for the coder. `coding` is one of codings().
+  // not be smaller, or if there is no memory for the coder. `coding` is one of codings().
   bool encode(std::string_view coding, std::string_view content, Buffer& out);
 
   // To encode a content in pieces, call begin(), write() for each piece, and end(). Each write() flushes: its output
   // decodes to the whole piece. Many small pieces compress worse than few large ones. begin() drops an unfinished
-  // content. False: there is no memory for the coder, and the content ends here.
+  // content. Each returns false if there is no memory for the coder, and the content ends there.
   bool begin(std::string_view coding);
   bool write(std::string_view piece, Buffer& out);
   bool end(Buffer& out);
@@ -56,7 +56,7 @@ class ContentCoder {
 
 // Coders for contents in pieces, a bounded number at a time.
 //
-// Threads:  lend() and the end of a lease on any thread.
+// Threads:  lend() may be called, and a lease may end, on any thread.
 // Lifetime: outlives the coders that it lends.
 class ContentCoders {
  public:

@@ -16,7 +16,7 @@ constexpr std::string_view request_headers = "Access-Control-Request-Headers";
 std::string joined(const std::vector<std::string>& list) {
   std::string all;
   for (const std::string& one : list) {
-    KEEL_CHECK(is_token(one), "the fields that CORS allows or exposes have valid names");
+    KEEL_CHECK(is_token(one), "the fields that CORS allows or exposes must have valid names");
     all += (all.empty() ? "" : ", ") + one;
   }
   return all;
@@ -40,12 +40,11 @@ bool is_origin(std::string_view text) noexcept {
 Cors::Cors(CorsOptions options) : options_(std::move(options)) {
   KEEL_CHECK(!options_.origins.empty(), "CORS needs the origins that it allows");
   any_ = options_.origins.front() == "*";
-  KEEL_CHECK(!any_ || options_.origins.size() == 1, "CORS allows \"*\" or names origins, not both");
-  KEEL_CHECK(!any_ || !options_.credentials, "CORS with credentials names its origins: a browser refuses \"*\"");
+  KEEL_CHECK(!any_ || options_.origins.size() == 1, "CORS must allow either \"*\" or named origins, not both");
+  KEEL_CHECK(!any_ || !options_.credentials, "CORS with credentials must name its origins: a browser refuses \"*\"");
   for (const std::string& origin : options_.origins) {
     KEEL_CHECK(any_ || is_origin(origin),
-               "an origin is a scheme, a host, and a port unless it is the default of the scheme: "
-               "\"https://app.example.com\"");
+               "an origin must be a scheme, a host, and a port unless it is the default of the scheme: \"https://app.example.com\"");
   }
   headers_ = joined(options_.headers);
   exposed_ = joined(options_.exposed);

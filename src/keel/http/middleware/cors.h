@@ -8,10 +8,10 @@
 // of its own: 204 with the allowed methods and fields, or 403 when the origin, the method or a field is not allowed.
 // The allowed methods are those that the path has handlers for. Every other response to an allowed origin has the
 // fields that permit its use; a response to another origin has none of them, and the browser withholds it from the
-// page. Vary names what the response depends on, so that no cache sends it to another origin.
+// page. Vary names the request fields that the response depends on, so that no cache sends it to another origin.
 //
-// CORS protects readers of responses, not the service: requests without Origin, and those of other origins, still reach
-// the handlers.
+// CORS protects the data in responses, not the service: requests without Origin, and those of other origins, still
+// reach the handlers.
 //
 // Threads: one object for all workers.
 // Cost:    a comparison with each origin; no heap.
@@ -35,15 +35,17 @@ struct CorsOptions {
   // credentials.
   std::vector<std::string> origins;
   bool credentials = false;  // Pages may send cookies and authorization, and read the response.
-  // Request fields that pages may set, beside the ones that are always allowed (Accept, Accept-Language, …).
+  // Request fields that pages may set, in addition to the ones that are always allowed (Accept, Accept-Language, …).
   std::vector<std::string> headers = {"Content-Type", "Authorization"};
-  std::vector<std::string> exposed = {};      // Response fields that pages may read beside the always allowed ones.
+  // Response fields that pages may read, in addition to the ones that are always allowed.
+  std::vector<std::string> exposed = {};
   Duration max_age = Duration::seconds(600);  // How long a browser may keep the response to a preflight.
 };
 
 class Cors {
  public:
-  // A bug, and aborts: no origin; one that is not scheme, host and port; "*" beside others or with credentials.
+  // These options are a bug and abort: no origin; an origin that is not scheme, host and port; "*" together with other
+  // origins or with credentials.
   explicit Cors(CorsOptions options);
 
   std::optional<Response> before(Request& request) const;

@@ -54,12 +54,12 @@ struct RateLimit::State {
 RateLimit::RateLimit(RateLimitOptions options) : state_(new State{std::move(options), {}, {}}) {
   const RateLimitOptions& o = state_->options;
   KEEL_CHECK(o.requests > 0 && o.per >= Duration::seconds(1),
-             "a rate limit allows at least one request, in a period of at least a second");
+             "a rate limit must allow at least one request, in a period of at least a second");
   KEEL_CHECK(o.header.empty() || is_token(o.header), "the header of a rate limit must be the name of a field");
   KEEL_CHECK(!o.name.empty() && o.name.size() <= 32 &&
                  std::all_of(o.name.begin(), o.name.end(),
                              [](char c) { return ascii::is_alphanumeric(c) || c == '-' || c == '_'; }),
-             "the name of a rate limit is up to 32 letters and digits");
+             "the name of a rate limit must be 1 to 32 letters and digits");
   state_->policy = "\"" + o.name + "\";q=" + std::to_string(o.requests) + ";w=" + std::to_string(seconds_up(o.per));
 }
 

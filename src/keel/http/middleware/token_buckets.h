@@ -11,7 +11,8 @@
 // clients cannot make them collide.
 //
 // Threads: one at a time.
-// Cost:    a hash and two cache lines; the constructor allocates 16 bytes for each key, and nothing is allocated later.
+// Cost:    a hash and two cache lines; the constructor allocates 16 bytes for each key, and no other function
+//          allocates.
 
 #pragma once
 
@@ -35,7 +36,7 @@ class TokenBuckets {
   struct Taken {
     bool allowed;
     std::uint32_t remaining;  // Tokens that are left.
-    Duration retry_after;     // If not allowed: the time until there is a token. Otherwise zero.
+    Duration retry_after;     // If no token was taken: the time until there is one. Otherwise zero.
     Duration full_after;      // Time until the bucket is full, if no further token is taken.
   };
 
@@ -49,7 +50,7 @@ class TokenBuckets {
   static constexpr std::size_t set_size = 8;
   struct Entry {
     std::uint64_t hash = 0;
-    std::int64_t full_at = 0;  // Time in ns; in the past for a full bucket.
+    std::int64_t full_at = 0;  // The time in ns at which the bucket is full; in the past for a full bucket.
   };
 
   SipKey key_;

@@ -1,10 +1,10 @@
 // keel/http/server/admission.h — decides when a worker rejects requests because it is overloaded.
 //
 // The delay of a request is the time from its arrival to its start. A worker is overloaded when for 100 ms
-// (admission_interval) each of its event-loop iterations had a request that waited longer than the limit. Then requests
-// above the limit are rejected until none has exceeded it for the same time. So the delay of admitted requests stays
-// bounded under any load, and work is not begun for clients that no longer wait. Like CoDel (RFC 8289), it measures how
-// long the queue has existed, not its length.
+// (admission_interval) each of its event-loop iterations had a request that waited longer than the limit. From then on,
+// requests above the limit are rejected until none has exceeded it for 100 ms. Therefore, the delay of admitted
+// requests stays bounded under any load, and work is not begun for clients that no longer wait. Like CoDel (RFC 8289),
+// it measures how long the queue has existed, not its length.
 //
 // Threads: one worker's.
 // Cost:    a few comparisons.
@@ -29,7 +29,7 @@ class Admission {
 
  private:
   Instant turn_;
-  Instant late_since_ = Instant::never();  // The time since which each iteration was late.
+  Instant late_since_ = Instant::never();  // The time since which each iteration has had a late request.
   Instant late_last_;                      // The last time at which a request was late.
   Duration worst_;                         // The longest delay in this iteration.
   bool overloaded_ = false;

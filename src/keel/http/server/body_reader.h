@@ -16,18 +16,18 @@
 // wait.
 //
 // Errors:    OutOfRange (413) when the body is larger than its route or server accepts; Protocol (400 and 431) when its
-//            framing is wrong; ResourceExhausted (503) where there is no memory for its trailers; DeadlineExceeded
-//            (408) when it comes too slowly (Limits::body_timeout for one read, body_rate_min); Unavailable when the
-//            peer has finished before the end of the body. The next read returns the same error. If the handler then
-//            ends with an error, the response has that status, whatever the error is; a response that the handler makes
-//            itself is sent. The connection ends in each case, and where the peer has finished or is gone the
-//            handler is stopped as well and nothing is sent. The part of a body that a handler has not read is
-//            discarded after its response. If that is more than 256 KiB, or the client still waits for 100 (Continue),
-//            the connection ends with the response.
+//            framing is wrong; ResourceExhausted (503) when there is no memory for its trailers; DeadlineExceeded (408)
+//            when it arrives too slowly (Limits::body_timeout for one read, body_rate_min); Unavailable when the peer
+//            has finished before the end of the body. The next read returns the same error. If the handler ends with an
+//            error after such a failure, the response has the status of the failed read, whatever the error is; a
+//            response that the handler makes itself is sent. The connection ends in each case. If the peer has finished
+//            or is gone, the handler is stopped as well, and nothing is sent. The part of a body that a handler has not
+//            read is discarded after its response. If the rest is more than 256 KiB, or the client still waits for 100
+//            (Continue), the connection ends with the response.
 // Trailers:  use Request::trailer() after a read has returned the empty chunk.
 // Lifetime:  that of the Request; a chunk is valid until the next read.
 // Threads:   the worker. One task reads at a time; the read of a second one is a Bug (base/bug.h).
-// Cancel:    a cancelled read loses nothing and may be repeated.
+// Cancel:    a cancelled read loses no bytes and may be repeated.
 // Cost:      on io_uring only the bytes that came with the head are copied; no heap in steady state.
 
 #pragma once
@@ -73,7 +73,7 @@ class [[nodiscard]] BodyRead : public Leaf {
 class BodyReader {
  public:
   // Tells the connection that the reader waits for bytes, or has reached the end of the body: all bytes received so far
-  // were used. It is called from inside the handler, which must not be woken during the call.
+  // have been used. It is called from inside the handler, which must not be woken during the call.
   using Wanted = void (*)(BodyReader&) noexcept;
 
   BodyReader() = default;
@@ -86,16 +86,17 @@ class BodyReader {
   // Passes bytes to the waiting read, or to the next one; they must stay valid until Wanted is called. True: there is a
   // reason to wake the task.
   bool arrived(std::string_view bytes) noexcept;
-  // Received bytes are not needed any more.
+  // The received bytes are not needed any more.
   bool has_used_all() const noexcept { return left_.empty() && next_.empty(); }
-  // The rest will not arrive, or is not accepted: every read fails from now on.
+  // The rest of the body will not arrive, or is rejected: every read fails from now on.
   void refuse(Status status, const char* reason) noexcept;
   // Ends the body when there is no longer a client to respond to.
   void lose() noexcept;
   // The waiting task continues; it may end, together with everything that belongs to it.
   void wake() noexcept;
 
-  // Drops received bytes; bytes that arrive later are for discard(). Returns the number of bytes.
+  // Drops the received bytes that have not been read; pass bytes that arrive later to discard(). Returns the number of
+  // dropped bytes.
   std::size_t discard_held() noexcept;
   // Discards newly received bytes; returns how many of them belonged to the body.
   std::size_t discard(std::string_view received) noexcept;

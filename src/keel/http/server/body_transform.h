@@ -18,10 +18,10 @@
 // in the order in which they were added; http::Compression is one of them. A response with a complete body has no
 // transforms: middleware changes such a body with Response::replace_content().
 //
-// Result:    write() and end() append the bytes that they have ready to `out`; these may be none.
-// Errors:    of write() and end() end the body: BodyWriter::write() gives the error to the task, the connection is
-//            reset and the error logged. An exception counts as one. No function of the transform except release() is
-//            called after an error.
+// Result:    write() and end() append to `out` the bytes that are ready, if there are any.
+// Errors:    an error of write() or end() ends the body: BodyWriter::write() gives the error to the task, the
+//            connection is reset and the error logged. An exception counts as an error. No function of the transform
+//            except release() is called after an error.
 // Ownership: a transform manages its own memory: release() is called once, as the last call, whether or not the body
 //            was written.
 // Lifetime:  `piece` and `out` are valid only during the call.
@@ -42,11 +42,11 @@ class BodyTransform {
   BodyTransform(const BodyTransform&) = delete;
   BodyTransform& operator=(const BodyTransform&) = delete;
 
-  // Appends the transformed `piece`, which is the next part of the body. A piece from the task has at most 64 KiB; any
-  // other is what the previous transform has appended. The next piece may not follow for a long time, and the client
-  // does not see bytes that the transform holds back until then.
+  // Appends the transformed `piece`, which is the next part of the body. A piece from the task has at most 64 KiB; a
+  // later transform gets what the previous one appended. It may be a long time until the next piece follows, and until
+  // then the client does not see bytes that the transform holds back.
   virtual Result<> write(std::string_view piece, Buffer& out) = 0;
-  // It is called at the end of the body, and appends the remaining bytes.
+  // Called at the end of the body; appends the remaining bytes.
   virtual Result<> end(Buffer& out) = 0;
   // The last call: the transform deletes itself, or returns to the pool that lent it.
   virtual void release() noexcept = 0;

@@ -7,24 +7,24 @@
 //     return http::Response::stream(http::Status::Ok, "text/plain", &count);   // response.h: what count() works with
 //   });
 //
-// A write is complete when its bytes are queued. It waits while 32 KiB are queued, so a body of any length needs no
-// more memory than that and the bytes being sent. Each write sends immediately when no send is pending: combine small
-// pieces. The head is sent together with the bytes that are written before the task first waits. If the client waits
-// for 100 (Continue), that is sent first, and the head waits for the request's body, or for the first piece that is
-// written.
+// A write is complete when its bytes are queued. A write waits while 32 KiB are queued, so a body of any length needs
+// no more memory than that and the bytes being sent. Each write sends immediately when no send is pending: combine
+// small pieces. The head is sent together with the bytes that are written before the task first waits. If the client
+// waits for 100 (Continue), that is sent first, and the head waits for the request's body, or for the first piece that
+// is written.
 //
-// Where middleware transforms the body on its way (body_transform.h), as compression.h does, the written bytes are
-// transformed in pieces of up to 64 KiB, as soon as there is room for them.
+// If middleware transforms the body (body_transform.h), as compression.h does, the written bytes are transformed in
+// pieces of up to 64 KiB, as soon as there is room for them.
 //
 // Errors:    write: Unavailable when the connection has ended; a bug (base/bug.h) when the body would be longer than
-//            the announced length; the error of a transform. The body fails when the task ends with an error or before
-//            that length, and when a transform fails. If no byte has been sent by then, because the task has not waited
-//            yet, the response is that of a handler with this error (problem.h). Afterwards the connection is aborted:
-//            there is no other way to show the failure to the client.
+//            the announced length; the error of a transform. The body fails when the task ends with an error, when it
+//            ends before the announced length is written, and when a transform fails. If the body fails before any byte
+//            has been sent, because the task has not waited yet, the response is that of a handler with this error
+//            (problem.h). Otherwise the connection is aborted: there is no other way to show the failure to the client.
 // Cancel:    the task is stopped when the peer disconnects, receives no bytes for Limits::send_timeout or fewer than
 //            Limits::send_rate_min, or has finished writing and was sent no bytes for Limits::idle_timeout, and when
-//            the server stops. It has no deadline of its own: Limits::request_timeout ends with the head of the
-//            response. After a cancelled write it is unknown how much of it is queued.
+//            the server stops. The task has no deadline: Limits::request_timeout ends with the head of the response.
+//            After a cancelled write it is unknown how much of it is queued.
 // Threads:   the worker. One task writes at a time; the write of a second one is a Bug (base/bug.h).
 // Cost:      bytes are copied once; no heap in steady state.
 
@@ -53,7 +53,7 @@ class PendingExchange;
 class BodyWriter {
  public:
   class Write;
-  // A part of the connection's exchange, which is passed to the callable of Response::stream.
+  // A part of the connection's exchange; the callable of Response::stream gets a reference to it.
   explicit BodyWriter(std::optional<std::uint64_t> length) noexcept : length_(length) {}
   BodyWriter(const BodyWriter&) = delete;
   BodyWriter& operator=(const BodyWriter&) = delete;
@@ -63,12 +63,13 @@ class BodyWriter {
   // The next piece of the request's body, as Request::read_body(): for a response that reads while it writes. This
   // works for every route and handler.
   [[nodiscard]] BodyRead read_body() noexcept;
-  // Completes when the server begins to drain (server.h), for a body that has no end of its own: a drain waits for it.
+  // Completes when the server begins to drain (server.h), for a body that would not end otherwise: a drain waits for
+  // the body.
   [[nodiscard]] Event::Wait until_drain() noexcept;
   // A field after the body (trailers.h), sent when the task has ended. Use it for optional values that are known only
   // then, such as a checksum or a duration: it is dropped if the body is not chunked (a length was set, or HTTP/1.0),
-  // and intermediaries may drop it. A response announces it by header("Trailer", name). A bug, and nothing added, for
-  // what Trailers::add() does not accept.
+  // and intermediaries may drop it. A response announces it by header("Trailer", name). A trailer that Trailers::add()
+  // does not accept is a bug, and is not added.
   Result<> trailer(std::string_view name, std::string_view value,
                    std::source_location place = std::source_location::current()) {
     return trailers_.add(name, value, place);
@@ -117,7 +118,8 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
 
 inline BodyWriter::Write BodyWriter::write(std::string_view bytes) noexcept { return Write(*this, bytes); }
 
-// The task that writes a body, in place of the body itself: it is owned, in the worker's pool, and movable.
+// The task that writes a body, held in place of the body itself. This object owns it, in the worker's pool, and is
+// movable.
 class StreamedBody {
  public:
   using Callable = Function<Task<>(BodyWriter&)>;
@@ -136,7 +138,7 @@ class StreamedBody {
   }
 
   explicit operator bool() const noexcept { return made_ != nullptr; }
-  // Call it only if there is one. The callable does not move when this object moves.
+  // Call it only if there is a task. The callable does not move when this object moves.
   Task<> write(BodyWriter& out) const;
   std::optional<std::uint64_t> length() const noexcept;
   void set_length(std::uint64_t bytes) noexcept;

@@ -1,25 +1,25 @@
-// keel/http/server/cbor.h — bodies in CBOR (RFC 8949, application/cbor) as structs, alone or beside JSON.
+// keel/http/server/cbor.h — bodies in CBOR (RFC 8949, application/cbor) as structs, alone or as an alternative to JSON.
 //
 //   Result<http::Response> store(http::Request& request) {
 //     KEEL_TRY(const Reading reading, http::read_json_or_cbor<Reading>(request));    // as Content-Type says
 //     return http::json_or_cbor(request, http::Status::Created, reading);            // as Accept asks
 //   }
 //
-// For a route that speaks CBOR alone there are read_cbor() and cbor_response(). A struct is described once for both
-// forms: data/cbor.h says how it is written. Problem documents stay JSON (RFC 9457).
+// For a route that uses only CBOR, call read_cbor() and cbor_response(). A struct is described once for both forms:
+// data/cbor.h says how it is written. Problem documents stay JSON (RFC 9457).
 //
 // Result:   read_…: a T, or one error with all that is wrong (rejection.h), whose response is a problem document. 415:
 //           another Content-Type than application/cbor (or one that ends in +cbor), or a body with a content coding;
 //           Accept, for PATCH Accept-Patch, names what is taken. 400: no CBOR, with the byte. 422: every violation,
 //           with its JSON Pointer. read_json_or_cbor takes a body without a Content-Type for JSON, and so rejects it.
 //           json_or_cbor: JSON or CBOR, whichever Accept prefers, JSON where it does not care; with Vary: Accept. 406
-//           if it accepts neither. Parameters of media types, other than the weight, are not looked at.
-// Errors:   read_… on a route that streams its body, and in a middleware before the body has come, are a Bug
+//           if it accepts neither. Parameters of media types are ignored, except the weight.
+// Errors:   read_… on a route that streams its body, and in a middleware before the body has arrived, are a Bug
 //           (base/bug.h).
-// Lifetime: std::string_view fields live as the request does.
+// Lifetime: std::string_view fields are valid as long as the request.
 // Threads:  the worker of the request.
-// Cost:     that of cbor::read() and cbor::write(); no heap for a T of views. `keel api init` does not record what they
-//           read and write.
+// Cost:     that of cbor::read() and cbor::write(); no heap for a T of views. `keel api init` does not record what
+//           these functions read and write.
 
 #pragma once
 
@@ -67,7 +67,7 @@ Result<T> read_cbor(Request& request, std::source_location place = std::source_l
   return value;
 }
 
-// The body as CBOR where Content-Type says so, else as Request::json().
+// The body as CBOR if Content-Type says so, otherwise as Request::json() reads it.
 template <class T>
 Result<T> read_json_or_cbor(Request& request, std::source_location place = std::source_location::current()) {
   if (internal::has_cbor(request)) return read_cbor<T>(request, place);

@@ -100,7 +100,7 @@ std::optional<Cookie> Cookies::next() noexcept {
 }
 
 Result<> Cookies::finish() const noexcept {
-  if (left_ < 0) return fail(Code::InvalidArgument, "the request has more cookies than are read");
+  if (left_ < 0) return fail(Code::InvalidArgument, "the request has more cookies than the server reads");
   return {};
 }
 

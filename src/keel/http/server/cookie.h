@@ -3,10 +3,10 @@
 //   if (auto session = http::find_cookie(request, "session")) …
 //   KEEL_TRY_VOID(http::set_cookie(response, {.name = "session", .value = token, .max_age = 24_h}));
 //
-// Reading follows RFC 6265 §5, by which browsers return cookies unchanged. Pairs are separated at every ';', also
-// inside quotes; quotes are part of the value; nothing is decoded. A pair without '=', or without a token before it, is
-// skipped. For a name that occurs twice, the first value counts (the more specific path, §5.4). Writing is strict: a
-// cookie that a browser would silently drop is an error here.
+// Reading follows RFC 6265 §5, the rules by which browsers store cookies and return them unchanged. Every ';' separates
+// pairs, even inside quotes; quotes are part of the value; nothing is decoded. A pair without '=', or without a token
+// before it, is skipped. For a name that occurs twice, the first value counts (the more specific path, §5.4). Writing
+// is strict: a cookie that a browser would silently drop is an error here.
 //
 // Lifetime: names and values are views into the head of the request.
 // Cost:     O(bytes) of the Cookie fields, for each search; no allocation and no hash table to be flooded.
@@ -46,7 +46,7 @@ class Cookies {
  private:
   bool next_field() noexcept;
   const RequestHead& head_;
-  std::string_view rest_;  // The rest of the Cookie field that is being read; null when it is used up.
+  std::string_view rest_;  // The rest of the Cookie field that is being read; null when all of it has been read.
   unsigned field_ = 0;
   int left_;
 };
@@ -54,9 +54,10 @@ class Cookies {
 // The value of the first cookie of that name (case matters), among the first 256.
 std::optional<std::string_view> find_cookie(const Request& request, std::string_view name) noexcept;
 
-// When a browser sends the cookie with a request that another site has caused.
+// When a browser sends the cookie with a request that another site causes.
 enum class SameSite : std::uint8_t {
-  Lax,     // The browser sends it to this host only when the user follows a link.
+  // For requests from other sites, the browser sends the cookie only when the user follows a link to this host.
+  Lax,
   Strict,  // Never.
   None,    // Always; requires `secure`.
 };
@@ -64,9 +65,10 @@ enum class SameSite : std::uint8_t {
 // The defaults are restrictive: the cookie is sent only to this host, only over HTTPS and not from other sites, and
 // scripts cannot read it.
 struct SetCookie {
-  // A token. The prefixes "__Secure-" and "__Host-" are accepted only if the other fields are as they promise.
+  // A token. The prefixes "__Secure-" and "__Host-" are accepted only if the other fields meet their requirements.
   std::string_view name;
-  std::string_view value;  // cookie-octets: no blank, quote, comma, semicolon, backslash, control or 0x80 up.
+  // cookie-octets: no blank, quote, comma, semicolon, backslash, control character or byte from 0x80 up.
+  std::string_view value;
   // Absent: until the browser is closed. Zero or less: browsers delete the cookie immediately.
   std::optional<Duration> max_age = {};
   std::string_view path = "/";
@@ -77,10 +79,10 @@ struct SetCookie {
   bool http_only = true;  // Not for scripts.
 };
 
-// Adds a Set-Cookie field to the response. A bug (500, base/bug.h), and nothing added, for a name, value, path or
-// domain that cannot be sent, name and value above 4,096 bytes together or another part above 1,024 (browsers drop
-// those), SameSite::None without `secure`, and a prefix whose requirements are not met. Encode text that comes from a
-// client.
+// Adds a Set-Cookie field to the response. These are a bug (500, base/bug.h), and nothing is added: a name, value, path
+// or domain that cannot be sent; name and value above 4,096 bytes together, or another part above 1,024 bytes (browsers
+// drop those); SameSite::None without `secure`; and a prefix whose requirements are not met. Encode text that comes
+// from a client.
 Result<> set_cookie(Response& response, const SetCookie& cookie,
                     std::source_location place = std::source_location::current());
 

@@ -54,7 +54,7 @@ Task<> EventWriter::send(std::string_view data, std::string_view type, std::stri
 }
 
 Task<> EventWriter::retry(Duration wait, std::source_location place) {
-  KEEL_EXPECT_AT(wait >= Duration(), "retry() of an event stream is given a time below zero", place);
+  KEEL_EXPECT_AT(wait >= Duration(), "retry() of an event stream got a time below zero", place);
   const Mutex::Lock lock = co_await sending_.lock();
   text_.clear();
   append_field(text_, "retry", std::to_string(wait.count_ms()));

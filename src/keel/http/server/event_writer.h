@@ -11,14 +11,14 @@
 //
 // Response::events() takes a function and its arguments as Response::stream() does (response.h), and adds
 // `Cache-Control: no-store` and `X-Accel-Buffering: no`, so that neither caches nor nginx hold events back. While the
-// function waits, a comment is sent every 15 seconds: proxies keep the connection, and a client that is gone is
-// noticed. When the function returns, the response ends, and a browser connects again.
+// function waits, the stream sends a comment every 15 seconds, so that proxies keep the connection and the server
+// notices when a client is gone. When the function returns, the response ends, and a browser connects again.
 //
 // Errors:    send: a bug (base/bug.h) for a type or an id with a line break, and for an id with a NUL; nothing is sent
 //            then. retry: the same for a time below zero. Otherwise as BodyWriter::write(). An error of the function
 //            ends the response as it does for a stream().
-// Cancel:    as a BodyWriter (body_writer.h): the task is stopped when the client disconnects or receives no bytes, and
-//            when the server drains. After a cancelled send it is unknown how much of the event is queued.
+// Cancel:    as for a BodyWriter (body_writer.h): the task is stopped when the client disconnects or receives no bytes,
+//            and when the server drains. After a cancelled send it is unknown how much of the event is queued.
 // Threads:   the worker. Several tasks may send; their calls are executed one after the other.
 // Cost:      an event is copied twice; no heap in steady state. A timer, and a task that sends the comments.
 
@@ -44,8 +44,8 @@ class EventWriter {
   EventWriter& operator=(const EventWriter&) = delete;
 
   // Sends one event. `data` is any text, each line of which becomes a line of the event; clients see the type "message"
-  // where `type` is empty; a client that connects again sends the last `id` that was not empty as Last-Event-ID. The
-  // texts must be valid until then.
+  // if `type` is empty; a client that connects again sends the last `id` that was not empty as Last-Event-ID. The texts
+  // must be valid until then.
   Task<> send(std::string_view data, std::string_view type = {}, std::string_view id = {},
               std::source_location place = std::source_location::current());
   // Asks the client to wait this long before it connects again, when this response has ended: whole milliseconds, 0 or

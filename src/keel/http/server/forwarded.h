@@ -3,15 +3,16 @@
 //
 //   const Origin origin = origin_of(head, peer, {.proxies = networks, .forwarded_by = ForwardedBy::XForwarded});
 //
-// Anybody can send these fields, so they are trusted only as far as the proxies that wrote them: elements are read from
-// the right, as long as the address that sent an element is in one of the trusted networks. The client is the first
-// address that is not in them, or else the leftmost address.
+// Anybody can send these fields, so an element is trusted only if a trusted proxy wrote it: elements are read from the
+// right, as long as the address that sent the element is in one of the trusted networks. The client is the first
+// address that is in none of these networks, or else the leftmost address.
 //
 // A proxy writes one of the three fields that name the client, and passes on the other two as the client wrote them.
-// Trust::forwarded_by says which one the proxies write; the other two are ignored, even if that one is missing. A value
-// that is not an address (garbage, "unknown", an obfuscated name) is ignored in favour of the peer's own address, and
-// so are several X-Real-IP fields. Scheme and host come from the element of Forwarded that names the client, or from
-// the last element of their X- field; a scheme other than http and https, or an invalid host, counts as missing.
+// Trust::forwarded_by says which one the proxies write; the other two are ignored, even if the named one is missing. A
+// value that is not an address (garbage, "unknown", an obfuscated name) is ignored and the peer's own address is used;
+// the same holds for more than one X-Real-IP field. Scheme and host come from the element of Forwarded that names the
+// client, or from the last element of their X- field; a scheme other than http and https, or an invalid host, counts as
+// missing.
 //
 // Threads: functions.
 // Cost:    one pass over these fields; no allocation.
@@ -45,16 +46,16 @@ enum class ForwardedBy : std::uint8_t {
   XRealIp,     // X-Real-IP (one address), X-Forwarded-Proto, X-Forwarded-Host: many configurations of nginx.
 };
 
-// The peers that are trusted about a fact.
+// The peers whose statement about a fact is trusted.
 enum class TrustedPeers : std::uint8_t { Nobody, TrustedProxies, Everybody };
 
 // The peers that are trusted about each fact that a request states about itself. The client's address is accepted only
 // from trusted proxies.
 struct Believed {
   TrustedPeers proto = TrustedPeers::TrustedProxies;  // Request::scheme(): X-Forwarded-Proto, or proto= of Forwarded.
-  // Request::host(): X-Forwarded-Host, or host= of Forwarded. The default is Nobody, because few proxies set it, and
-  // behind one that does not, a client could choose the host in links and redirects. Otherwise the Host of the request
-  // is used.
+  // Request::host(): X-Forwarded-Host, or host= of Forwarded. The default is Nobody, because few proxies set the field,
+  // and behind a proxy that does not, a client could choose the host in links and redirects. Otherwise the Host of the
+  // request is used.
   TrustedPeers host = TrustedPeers::Nobody;
   TrustedPeers request_id = TrustedPeers::TrustedProxies;  // Request::id(): X-Request-Id.
   TrustedPeers trace = TrustedPeers::TrustedProxies;       // Request::trace(): traceparent.
@@ -62,13 +63,13 @@ struct Believed {
       TrustedPeers::TrustedProxies;  // X-Request-Deadline-Ms, which can only shorten the time of a handler.
 };
 
-// The trusted proxies, and the facts about which they are trusted; `proxies` must outlive it.
+// The trusted proxies, and the facts about which they are trusted; `proxies` must outlive the Trust.
 struct Trust {
   std::span<const Network> proxies = {};
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
   Believed believed = {};
 
-  // Whether there can be a peer that is trusted.
+  // Whether some peer can be one of `peers`.
   bool may_believe(TrustedPeers peers) const noexcept {
     return peers == TrustedPeers::Everybody || (peers == TrustedPeers::TrustedProxies && !proxies.empty());
   }
@@ -88,7 +89,7 @@ struct Arrival {
   Trust trust = {};
   std::string_view scheme = "http";      // The scheme of the listener's connections.
   SingleWriterCounter* bugs = nullptr;   // Counts the requests of the worker that met a bug.
-  RepeatedFailures* failures = nullptr;  // Logs the requests of the worker that failed.
+  RepeatedFailures* failures = nullptr;  // Logs the failed requests of the worker.
 };
 
 // Determines the client, the scheme and the host of a request; `scheme` is that of the connection.

@@ -4,8 +4,8 @@
 //   Response or Result<Response>   responds synchronously, on the worker, parsed in place; or
 //   Task<Response>                 may suspend. A lambda that captures and returns a Task does not compile: what it
 //                                  captured would be gone after the first suspension.
-// A Request cannot be copied or taken by value: everything in it is valid only until the response has been made. A
-// handler keeps what it needs longer by copying the text.
+// A Request can be neither copied nor taken by value: everything in it is valid only until the response has been made.
+// A handler that needs a text for longer copies it.
 //
 // Lifetime: objects whose members are handlers outlive the router.
 // Threads:  every worker calls the same handler; the handler has to protect data that it shares between requests.
@@ -23,7 +23,7 @@
 
 namespace keel::http {
 
-// One of the two is set.
+// Exactly one of the two is set.
 struct Handler {
   Function<Result<Response>(Request&)> at_once;
   Function<Task<Response>(Request&)> later;
@@ -68,8 +68,7 @@ Handler make_handler(F handler) {
     constexpr bool is_function = std::is_convertible_v<F, Task<Response> (*)(Request&)>;
     constexpr bool is_function_of_const = std::is_convertible_v<F, Task<Response> (*)(const Request&)>;
     static_assert(is_function || is_function_of_const,
-                  "a handler that returns a Task is a function or a member function: the captures of a lambda are gone "
-                  "after the first suspension");
+                  "a handler that returns a Task must be a function or a member function: the captures of a lambda are gone after the first suspension");
     if constexpr (is_function) {
       made.later = static_cast<Task<Response> (*)(Request&)>(handler);
     } else if constexpr (is_function_of_const) {
@@ -109,7 +108,7 @@ Handler make_handler(C&& object, M handler) {
 }  // namespace internal
 }  // namespace keel::http
 
-// This function exists for the compiler's message.
+// This function exists only for the message of the compiler.
 template <class... A>
 struct std::coroutine_traits<keel::http::Response, A...> {
   static_assert(sizeof...(A) > 1000, "a handler that awaits returns Task<http::Response>");

@@ -14,14 +14,13 @@
 // multipart/form-data, collected as a whole; read like a query, and a
 //        field that is an http::FormPart is a file.
 //
-// Result:   a T, or one error with all that is wrong (rejection.h), to which the response is a problem document.
-//           json   415: another Content-Type, or none, for a page of another site can send a body without one and is
-//                  not asked first (CORS); 400: no JSON, or a member twice, with line and column; 422: every violation,
-//                  with its JSON Pointer
-//           query  400: every violation, with its parameter
-//           form   415: another Content-Type, or none; 422: every violation, with its field
-//           A broken escape, more than 256 pairs, a multipart body that is malformed or above MultipartLimits: 400.
-// Errors:   json and form on a route that streams its body, and in a middleware before the body has come, are a Bug
+// Result:   a T, or one error with all that is wrong (rejection.h), to which the response is a problem document. json
+//           415: another Content-Type, or none, because a page of another site can send a body without one, and the
+//           browser sends no preflight for it (CORS); 400: no JSON, or a member twice, with line and column; 422: every
+//           violation, with its JSON Pointer query 400: every violation, with its parameter form 415: another
+//           Content-Type, or none; 422: every violation, with its field A broken escape, more than 256 pairs, a
+//           multipart body that is malformed or above MultipartLimits: 400.
+// Errors:   json and form on a route that streams its body, and in a middleware before the body has arrived, are a Bug
 //           (base/bug.h).
 // Lifetime: std::string_view fields and FormParts are valid as long as the request.
 // Cost:     json costs what json::read() costs: no allocation on the heap if all texts of T are views. The fields of a

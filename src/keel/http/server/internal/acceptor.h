@@ -26,7 +26,7 @@ class ServerWorker;
 struct ListenerPart {
   int fd = -1;          // A listening descriptor of the loop's engine; the Acceptor closes it.
   bool shared = false;  // Other workers accept from the same socket.
-  bool first = true;    // This part represents all that share the socket.
+  bool first = true;    // This part stands for all parts that share the socket.
 };
 
 class Acceptor {
@@ -35,16 +35,16 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // Begins to accept, or continues.
+  // Begins or continues to accept.
   void begin();
   // Changes the limit of connections from now on.
   void change(std::uint32_t connections_max);
   // A connection has ended: there may be room.
   void resume_with_room();
-  // Listening ends, after new connections were rejected for a moment; or immediately, if another process continues to
-  // listen.
+  // Ends listening: after new connections have been rejected for a moment, or immediately if another process continues
+  // to listen.
   void begin_drain(Duration grace, Listening listening);
-  // Listening ends, and waiting connections are not accepted.
+  // Ends listening; waiting connections are not accepted.
   void abort();
 
   // The descriptor; -1 once it is closed.
@@ -58,7 +58,8 @@ class Acceptor {
   void check_limit();
   bool is_full() const noexcept;
   void stop_for_now();
-  // Closes connections that have waited longest. False: too few have waited long enough; it is tried again.
+  // Closes connections that have waited longest. False: too few have waited long enough; the Acceptor tries again
+  // later.
   bool make_room();
   void look_for_room();
   // The number of places that must be free before accepting continues.

@@ -1,5 +1,5 @@
-// keel/http/server/internal/body_collector.h — collects the body of a request if its handler does not read it itself,
-// and if middleware first decides whether the body is accepted.
+// keel/http/server/internal/body_collector.h — collects the body of a request whose handler does not read it itself,
+// after middleware has decided that the body is accepted.
 //
 // Internal to http: Request::whole_body() reads the body and gives its parts to a collector, which is the exchange that
 // the request belongs to.
@@ -21,7 +21,7 @@ class BodyCollector {
   virtual Result<> keep(Chunk part) = 0;
   // The body is complete: from now on it is Request::body().
   virtual void end_body() noexcept = 0;
-  // The time limit of the handler, from now on.
+  // The time limit of the handler, counted from now on.
   virtual Duration handler_timeout() const noexcept = 0;
 
  protected:

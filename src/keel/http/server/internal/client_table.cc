@@ -14,7 +14,7 @@ constexpr std::size_t entries_min = 64;
 }  // namespace
 
 std::uint32_t ClientTable::enter(std::string_view address) {
-  KEEL_CHECK(address.size() <= sizeof(ClientEntry::address), "a client is identified by eight bytes");
+  KEEL_CHECK(address.size() <= sizeof(ClientEntry::address), "a client must be identified by at most eight bytes");
   if (free_ == 0) make_room();
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, address.data(), address.size());

@@ -6,8 +6,8 @@
 // cannot choose addresses that collide.
 //
 // Threads: the worker.
-// Cost:    a keyed hash and a cache line or two for a connection, nothing for a request; 48 bytes for each client that
-//          there were at one time.
+// Cost:    a keyed hash and a cache line or two for a connection, nothing for a request; 48 bytes for each client,
+//          counted at the largest number of clients so far.
 
 #pragma once
 
@@ -28,8 +28,8 @@ struct ClientEntry {
   std::uint32_t connections = 0;
   std::uint32_t bodies = 0;    // The number of bodies in memory.
   std::size_t body_bytes = 0;  // The memory of the bodies.
-  bool is_public = false;      // It is a public address of the internet.
-  bool is_told = false;        // The log has a line about its connections.
+  bool is_public = false;      // The address is a public one of the internet.
+  bool is_told = false;        // A log line about the client's connections has been written.
 };
 
 class ClientTable {

@@ -4,9 +4,9 @@
 // connection are handled one after the other, in order; the responses to requests that arrive together are sent with
 // one send.
 //
-// It does the framing: it finds the heads and bodies of requests in the received bytes, and writes those of responses.
-// A request that is handled synchronously is an Exchange on the stack of the call that received it; one that takes
-// longer is a PendingExchange, which the connection carries (connection_carrier.h).
+// A connection does the framing: it finds the heads and bodies of requests in the received bytes, and writes those of
+// responses. A request that is handled synchronously is an Exchange on the stack of the call that received it; one that
+// takes longer is a PendingExchange, which the connection carries (connection_carrier.h).
 //
 // When memory runs out, the affected connection ends without a response; in a handler this becomes a 503 like other
 // errors.
@@ -20,14 +20,15 @@
 // Busy:      there is a pending exchange. Discarding: the part of the body that the handler has not read is dropped.
 // Upgrading: the 101 is sent, and the receive ends without losing a byte (upgrade.h).
 //
-// settle() starts tasks, and is the last call of each event: tasks may end immediately, and with them the connection.
+// settle() starts tasks. It is the last call in the handling of each event, because tasks may end immediately and the
+// connection with them.
 //
 // While a task runs, the connection continues to read further bytes, up to a limit, and so notices when the client
-// disconnects: a reset stops the task. The end of the stream (FIN) does not: a client may finish writing and wait for
-// its response. A client that closed both directions looks the same until the server sends something and gets a reset.
-// A streamed response that has nothing to send for the idle timeout is therefore aborted with the connection.
+// disconnects: a reset stops the task. The end of the stream (FIN) does not stop it: a client may finish writing and
+// wait for its response. A client that closed both directions looks the same until the server sends something and gets
+// a reset. A streamed response that has nothing to send for the idle timeout is therefore aborted with the connection.
 //
-// Idle, a connection owns its transport, a send and a timer, and no buffer.
+// An idle connection owns its transport, a send and a timer, and no buffer.
 //
 // Threads: the worker.
 
@@ -64,9 +65,9 @@ class Connection final : public Link {
   // Begins on a descriptor that was just accepted; the connection frees itself when it has ended.
   static void begin(ServerWorker& worker, int fd);
 
-  // What the connection waits for: decides which ones are closed when others need their places. It has waited between
-  // two requests, for the rest of a head, or for a client to stop sending after its last response. Nullopt: a request
-  // is in progress.
+  // What the connection waits for, which decides whether it is closed when another one needs its place. It has waited
+  // between two requests, for the rest of a head, or for a client to stop sending after its last response. Nullopt: a
+  // request is in progress.
   struct Waiting {
     Instant since;
     bool in_head;
@@ -74,11 +75,11 @@ class Connection final : public Link {
   std::optional<Waiting> waiting() const noexcept;
   // An idle connection now has the grace of the drain instead of the idle timeout.
   void begin_drain();
-  // Ends without sending the queued bytes. A response that ends with its connection is reset, so that a part of it does
-  // not look complete.
+  // Ends the connection without sending the queued bytes. If only the end of the connection marks the end of a
+  // response, the connection is reset, so that a part of it does not look complete.
   void abort();
-  // Ends like abort, and resets the connection if the peer has not received everything; otherwise the kernel would keep
-  // the unsent bytes for as long as the peer likes.
+  // Ends the connection as abort() does, and resets the connection if the peer has not received everything; otherwise
+  // the kernel would keep the unsent bytes for as long as the peer likes.
   void cut();
   // Bytes that the kernel holds because the peer has not received them.
   std::uint64_t unread_bytes() noexcept { return is_lost_ ? 0 : out_.unread(transport_); }
