@@ -1,13 +1,13 @@
 // keel/http/server/literal_table.h — a perfect hash from texts to numbers: one probe and one comparison per look-up.
 //
-// It holds the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
+// The table holds the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
 // displacement, which is chosen when they are added so that each key has its own slot. Therefore find() takes constant
 // time for any number of keys and any text.
 //
 // Errors:   adding a key that is there already is a bug and aborts.
 // Threads:  find() may be called by any number of threads after the last key was added.
-// Cost:     find(): the hash of the text, eight bytes a step, two loads and a comparison. add(): constant on average.
-//           Keys come from our own patterns: nobody outside can choose them so that adding becomes slow.
+// Cost:     find(): the hash of the text, eight bytes per step, then two loads and a comparison. add(): constant on
+//           average. Keys come from the program's own patterns: no client can choose them so that adding becomes slow.
 
 #pragma once
 
@@ -47,11 +47,11 @@ class LiteralTable {
   // Bit n is set if some key has a size of n modulo 64: most texts of another size are excluded without a lookup.
   std::uint64_t sizes_ = 0;
   std::uint64_t salt_ = 1;
-  // One for each bucket; the number of buckets is a power of two, half the number of slots.
+  // There is one for each bucket; the number of buckets is a power of two, half the number of slots.
   std::vector<std::uint32_t> displacements_;
-  std::size_t bucket_mask_;                          // The number of buckets less one.
-  std::vector<Key> slots_;                           // Their number is a power of two; at most half are in use.
-  std::size_t slot_mask_;                            // The number of slots less one.
+  std::size_t bucket_mask_;                          // The number of buckets minus one.
+  std::vector<Key> slots_;                           // The number of slots is a power of two; at most half are in use.
+  std::size_t slot_mask_;                            // The number of slots minus one.
   std::vector<Key> keys_;                            // All keys, in the order in which they were added.
   std::vector<std::vector<std::uint32_t>> buckets_;  // The indices of the keys in each bucket.
   std::string text_;

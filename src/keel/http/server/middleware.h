@@ -9,11 +9,11 @@
 //   RequireKey require_key;  router.use(require_key);                        // it outlives the router
 //   router.use(http::SecurityHeaders());                                     // or the router keeps it
 //
-// A middleware may have only one of the two members. This form needs no coroutine: a synchronous handler stays
+// A middleware may have just one of the two members. This form needs no coroutine: a synchronous handler stays
 // synchronous. after() runs for each middleware whose before() let the request pass, in reverse order, on any response:
-// by then a handler's error, its exception and a deadline are problem documents (problem.h). If the task of a streamed
-// body fails before the head was sent, after() runs again, on the problem that replaces the response; but not if the
-// handler is synchronous and a value was kept with Request::set(), which is gone by then.
+// a handler's error, its exception and an exceeded deadline have already become problem documents (problem.h). If the
+// task of a streamed body fails before the head was sent, after() runs again, on the problem that replaces the response;
+// but not if the handler is synchronous and a value was kept with Request::set(), which is gone by then.
 //
 // The other form wraps the rest of the chain, and may await:
 //
@@ -22,10 +22,10 @@
 //   }
 //   router.use(timed);                                                       // or an object with such an operator()
 //
-// It turns every request of its routes into a task. A middleware that returns a Task is a function, a named object that
-// outlives the router, or an object that the router keeps and whose class has a member type KeptAround; a lambda with
-// captures does not compile. `next` is taken by value: a reference to it would dangle after the first suspension, and
-// does not compile.
+// This form turns every request of its routes into a task. A middleware that returns a Task must be a function, a named
+// object that outlives the router, or an object that the router keeps and whose class has a member type KeptAround; a
+// lambda with captures does not compile. `next` is taken by value: a reference to it would dangle after the first
+// suspension, and does not compile.
 //
 // Both forms run in the order in which they were added, the first outermost. docs/middleware.md has examples.
 //
@@ -49,8 +49,8 @@
 // router's own responses (404, 405, 406, 415, 501, OPTIONS) pass through the first form only; router.h says which.
 //
 // Threads:  all workers call one object concurrently.
-// Cost:     an indirect call for each before() and after(); a task for each of the second form, and one for a request
-//           whose body has not arrived with its head.
+// Cost:     an indirect call for each before() and after(); a task for each middleware of the second form, and one for
+//           a request whose body has not arrived with its head.
 
 #pragma once
 
@@ -92,12 +92,12 @@ template <class C>
 concept ActsAfter = requires(C& object, Request& request, Response& response) {
   { object.after(request, response) } -> std::same_as<void>;
 };
-// Exactly these signatures: an operator() that takes Next by reference could also be called, but its reference would
-// dangle.
+// Requires exactly these signatures: an operator() that takes Next by reference could also be called, but its reference
+// would dangle.
 template <class C>
 concept ActsAround = requires { static_cast<Task<Response> (C::*)(Request&, Next)>(&C::operator()); } ||
                      requires { static_cast<Task<Response> (C::*)(Request&, Next) const>(&C::operator()); };
-// A temporary object that may be kept: its members are its own state, not the captures of a coroutine.
+// A temporary object that may be kept, because its members are its own state and not the captures of a coroutine.
 template <class C>
 concept IsKeptAround = ActsAround<C> && requires { typename C::KeptAround; };
 template <class F>
@@ -109,7 +109,7 @@ class Middleware {
  public:
   using Function = Task<Response> (*)(Request&, Next);
 
-  // Makes one from a function, from a named object that outlives it, or from an unnamed object, which is kept.
+  // Makes a Middleware from a function, from a named object that outlives it, or from an unnamed object, which is kept.
   template <class M>
   static Middleware* make(M&& middleware) {
     using C = std::remove_cvref_t<M>;
@@ -122,12 +122,9 @@ class Middleware {
       constexpr bool is_hook = internal::ActsBefore<C> || internal::ActsAfter<C>;
       constexpr bool is_around = internal::ActsAround<C>;
       static_assert(is_hook || is_around,
-                    "a middleware has before(http::Request&) that returns std::optional<http::Response>, or "
-                    "after(http::Request&, http::Response&), or is called with (http::Request&, http::Next), Next by "
-                    "value, and returns Task<http::Response>");
+                    "a middleware must have before(http::Request&) that returns std::optional<http::Response>, or after(http::Request&, http::Response&), or be callable with (http::Request&, http::Next), with Next by value, and return Task<http::Response>");
       static_assert(is_hook || !is_kept || internal::IsKeptAround<C>,
-                    "a middleware that returns a Task is a function, or an object that has a name and outlives the "
-                    "router: the captures of a lambda are gone after the first suspension");
+                    "a middleware that returns a Task must be a function, or an object that has a name and outlives the router: the captures of a lambda are gone after the first suspension");
       auto* made = new Middleware;
       if constexpr (is_kept) {
         made->object_ = new C(std::move(middleware));
@@ -158,14 +155,14 @@ class Middleware {
   Middleware(const Middleware&) = delete;
   Middleware& operator=(const Middleware&) = delete;
 
-  // Whether it has the first form.
+  // Whether the middleware has the first form.
   bool acts_at_once() const noexcept { return function_ == nullptr && around_ == nullptr; }
 
   // Runs before() of the links in front of the request's handler (RouteMatch::links), and returns the first response
-  // that one of them gives. Servers call it once, before the handler.
+  // that one of them returns. Servers call it once, before the handler.
   static std::optional<Response> before(Request& request);
-  // Runs after() of each middleware that let the request pass. An exception makes the response a problem;
-  // std::bad_alloc when there is no memory for that either. Servers call it for each response that they make.
+  // Runs after() of each middleware that let the request pass. An exception turns the response into a problem;
+  // std::bad_alloc is thrown when there is no memory for that. Servers call it for each response that they make.
   static void after(Request& request, Response& response);
 
  private:

@@ -100,7 +100,7 @@ Result<std::string_view> multipart_boundary(std::string_view content_type) {
 }
 
 MultipartReader::MultipartReader(std::string_view boundary, MultipartLimits limits) : limits_(limits) {
-  KEEL_EXPECT(is_boundary(boundary), "a MultipartReader is made with a boundary that multipart_boundary() rejects");
+  KEEL_EXPECT(is_boundary(boundary), "a MultipartReader was made with a boundary that multipart_boundary() rejects");
   std::memcpy(delimiter_, "\r\n--", 4);
   std::memcpy(delimiter_ + 4, boundary.data(), boundary.size());
   delimiter_size_ = static_cast<std::uint8_t>(4 + boundary.size());
@@ -326,12 +326,12 @@ const char* MultipartReader::read_disposition(std::string_view value) {
     } else if (equals_ignore_case(parameter.name, "filename*")) {
       if (std::exchange(has_extended, true)) return "multipart: a part with two file names";
     } else if (equals_ignore_case(parameter.name, "name*")) {
-      return "multipart: name* is not for forms (RFC 7578 §4.2)";
+      return "multipart: name* is not allowed in forms (RFC 7578 §4.2)";
     }
   }
   if (malformed) return "multipart: a malformed Content-Disposition";
   // .NET sends both, and then both have the same value.
-  if (has_extended && !part_.filename) return "multipart: filename* alone is not for forms (RFC 7578 §4.2)";
+  if (has_extended && !part_.filename) return "multipart: filename* alone is not allowed in forms (RFC 7578 §4.2)";
   return has_name ? nullptr : "multipart: a part without a name";
 }
 

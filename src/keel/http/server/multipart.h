@@ -15,18 +15,19 @@
 // Rejected with 400:
 // - a line "--boundary" that continues with anything but a line end or "--";
 // - a part whose head has CR or LF alone, a folded line, or another control byte;
-// - a part without Content-Disposition: form-data and its name, or with one of the parameters twice;
+// - a part without Content-Disposition: form-data or without a name, or with one of the parameters twice;
 // - filename* without filename (RFC 7578 §4.2 forbids it; together with filename it is ignored);
 // - a Content-Transfer-Encoding that changes bytes (§4.7);
 // - text above 1 KiB before the first boundary or after the last.
 // More parts, or a larger head of a part, than MultipartLimits allow are rejected by MultipartReader with 413, and by
-// read_form() with OutOfRange (400). The size of the parts is limited by that of the body.
+// read_form() with OutOfRange (400). The limit on the body also limits the size of the parts.
 //
 // Names are returned as sent, except that \" and \\ are unescaped: browsers write %22, %0D and %0A for a quote and a
-// line end (WHATWG HTML §4.10.21.8), and these stay. A file name is chosen by the client: never use it as a path.
+// line end (WHATWG HTML §4.10.21.8), and these are not decoded. A file name is chosen by the client: never use it as a
+// path.
 //
-// Lifetime: part() holds until its PartEnd; data until the next feed: it points into `received`, or, where bytes that
-//           had been taken for the beginning of a boundary were none, into the reader.
+// Lifetime: part() is valid until its PartEnd. Data is valid until the next feed: it points into `received`, or into
+//           the reader if bytes that looked like the beginning of a boundary were none.
 // Cost:     linear, whatever the bytes are; the head of a part is copied, data is not; no temporary files.
 
 #pragma once
@@ -53,15 +54,16 @@ struct MultipartLimits {
   std::uint32_t part_head_bytes_max = 4 * 1024;  // The size of all lines in the head of one part.
 };
 
-// The boundary parameter of a Content-Type, a view into it. InvalidArgument when that is not multipart/form-data, or
-// there is no boundary, more than one, or one that RFC 2046 does not allow (1 to 70 bytes of its alphabet).
+// The boundary parameter of a Content-Type, a view into it. InvalidArgument when the type is not multipart/form-data,
+// or when there is no boundary, more than one, or one that RFC 2046 does not allow (1 to 70 bytes of its alphabet).
 Result<std::string_view> multipart_boundary(std::string_view content_type);
 
 struct FormPart {
   std::string_view name;
-  std::optional<std::string_view> filename;  // It also has a value when it is empty, because no file was chosen.
-  std::string_view content_type;             // The type that was sent; "text/plain" when none was (RFC 7578 §4.4).
-  std::string_view body;                     // Only read_form() and Request::form() set it.
+  std::optional<std::string_view> filename;  // It has a value even if that is empty because no file was chosen.
+  // The type that the client sent; "text/plain" if it sent none (RFC 7578 §4.4).
+  std::string_view content_type;
+  std::string_view body;                     // Only read_form() and Request::form() set the body.
 };
 
 // Used by request.form<T>(), where a FormPart is a field (data/text_fields.h).
@@ -69,9 +71,9 @@ const char* read_text(const NamedText& in, FormPart& part);
 
 // What next() found.
 enum class MultipartState : std::uint8_t {
-  Need,     // All bytes are used; finish() says whether that was the end.
+  Need,     // All bytes are used; finish() says whether the form is complete.
   Part,     // The head of a part is complete.
-  Data,     // `data` is more of its content, not empty.
+  Data,     // `data` is the next piece of the part's content, not empty.
   PartEnd,  // The part is complete.
   Refused,  // Respond with `status` and feed nothing more.
 };
@@ -97,7 +99,7 @@ class MultipartReader {
   MultipartStep feed(std::string_view received);
   // The part that is being read, without its body.
   const FormPart& part() const noexcept { return part_; }
-  // After all bytes: InvalidArgument unless the last boundary was among them.
+  // After all bytes: InvalidArgument unless the last boundary has been read.
   Result<> finish() const noexcept;
 
  private:
@@ -126,7 +128,7 @@ class MultipartReader {
 };
 
 // All parts of a request whose body is in memory. InvalidArgument for input that is rejected with 400, OutOfRange above
-// a limit. The views live as long as the request.
+// a limit. The views are valid as long as the request.
 Result<std::span<const FormPart>> read_form(Request& request, MultipartLimits limits = {});
 
 }  // namespace keel::http

@@ -129,11 +129,11 @@ std::string_view without_suffix(std::string_view segment, std::string_view suffi
 // Returns why the text cannot stand in a pattern, or null if it can.
 const char* check_literal(std::string_view text) {
   for (const char c : text) {
-    if (c == '{' || c == '}') return "a segment has at most one parameter: {name}";
+    if (c == '{' || c == '}') return "a segment can have at most one parameter: {name}";
     if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '#') {
       return "blanks, control bytes and '#' are not allowed in a path";
     }
-    if (c == '?' || c == '%') return "literals are written decoded, without '%' and '?'";
+    if (c == '?' || c == '%') return "literals must be written decoded, without '%' and '?'";
   }
   return nullptr;
 }
@@ -162,29 +162,29 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
     if (const char* why = check_literal(prefix)) return why;
     if (open == text.npos) {
       if (text == "." || text == "..") return "dot segments never arrive from a well-behaved client";
-      if (text.size() > literal_bytes_max) return "a literal segment has at most 255 bytes";
+      if (text.size() > literal_bytes_max) return "a literal segment must have at most 255 bytes";
       segments.push_back({Segment::Literal, Type::Any, text});
       continue;
     }
     const std::size_t close = text.find('}');
-    if (close == text.npos) return "a parameter is written {name}";
+    if (close == text.npos) return "a parameter must be written {name}";
     const std::string_view suffix = text.substr(close + 1);
     if (const char* why = check_literal(suffix)) return why;
-    if (prefix.size() + suffix.size() > literal_bytes_max) return "the text of a segment has at most 255 bytes";
+    if (prefix.size() + suffix.size() > literal_bytes_max) return "the text of a segment must have at most 255 bytes";
     text = text.substr(open + 1, close - open - 1);
     const bool is_rest = text.ends_with("...");
     if (is_rest) text.remove_suffix(3);
     Type type = Type::Any;
     if (const std::size_t colon = text.find(':'); colon != std::string_view::npos) {
       const auto* known = std::find(std::begin(types), std::end(types), text.substr(colon + 1));
-      if (is_rest || known == std::end(types)) return "a parameter's type is int, uint, uuid or slug: {name:int}";
+      if (is_rest || known == std::end(types)) return "a parameter's type must be int, uint, uuid or slug: {name:int}";
       type = static_cast<Type>(known - std::begin(types));
       text = text.substr(0, colon);
     }
-    if (!is_name(text)) return "a parameter's name is letters, digits, '_' and '-', and begins with a letter or '_'";
-    if (is_rest && !(prefix.empty() && suffix.empty())) return "{name...} is a whole segment";
-    if (is_rest && end != pattern.size()) return "{name...} takes the rest of the path and comes last";
-    if (++params > PathParams::capacity) return "at most 16 parameters";
+    if (!is_name(text)) return "a parameter's name must consist of letters, digits, '_' and '-', and begin with a letter or '_'";
+    if (is_rest && !(prefix.empty() && suffix.empty())) return "{name...} must be a whole segment";
+    if (is_rest && end != pattern.size()) return "{name...} takes the rest of the path and must come last";
+    if (++params > PathParams::capacity) return "a pattern can have at most 16 parameters";
     for (const Segment& other : segments) {
       if (other.kind != Segment::Literal && other.text == text) return "two parameters have the same name";
     }

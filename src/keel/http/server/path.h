@@ -5,31 +5,33 @@
 //   PathParams params;
 //   if (auto id = tree.match("/users/42", params)) …            // 7, params.find("id") == "42"
 //
-// Patterns: literal segments; {name} for one segment of at least one byte; {name:type} for one that fits the type; text
-// before or after one of these two, as in "/v{version}" and "/reports/{id}.csv"; {name...} at the end for the rest,
-// which may be empty and may contain slashes. A literal segment wins; then the longest text before a parameter, then
-// the longest after it, then {name:type}, in the order below, over {name}, and that over {name...}; when the rest of
-// the path then fails, the next is tried. "/a" and "/a/" are two paths.
+// Patterns: literal segments; {name} for one segment of at least one byte; {name:type} for one segment that fits the
+//           type; text before or after either of these, as in "/v{version}" and "/reports/{id}.csv"; {name...} at the
+//           end for the rest, which may be empty and may contain slashes. A literal segment wins; then the longest text
+//           before a parameter, then the longest after it, then {name:type}, in the order below, before {name}, and
+//           {name} before {name...}. When the rest of the path does not match after one choice, the next one is tried.
+//           "/a" and "/a/" are two paths.
 //
 //   uuid   8-4-4-4-12 hexadecimal digits, of either case (RFC 9562)
 //   uint   digits, at most 18446744073709551615
 //   int    digits, perhaps after a '-', in the range of 64 bits
 //   slug   letters, digits, '-' and '_'; at most 255 bytes
 //
-// Escapes: the path is divided at its slashes first. Then each segment is decoded once, to compare it with literals and
-// types: "/%75sers/%37" is "/users/7", "%2F" is a byte of a segment and never a separator, "%2525" means "%25". Values
-// are returned raw: decode them once, when you use them. ("%00" and broken escapes have been rejected by the parser.)
+// Escapes: the path is divided at its slashes first. After that, each segment is decoded once, to compare it with
+//          literals and types: "/%75sers/%37" is "/users/7", "%2F" is a byte of a segment and never a separator,
+//          "%2525" means "%25". Values are returned as sent: decode them once, when you use them. ("%00" and broken
+//          escapes have been rejected by the parser.)
 //
-// Dot segments: nothing is resolved. RFC 3986 §5.2.4 requires the client to remove them before it sends; one that
-// arrives is an ordinary segment, so "/a/../b" is never "/b", and a value may be "..": code that opens files has to
-// confine them to a folder.
+// Dot segments: they are not resolved. RFC 3986 §5.2.4 requires the client to remove them before it sends the request;
+// one that arrives is an ordinary segment, so "/a/../b" is never "/b", and a value may be "..": code that opens files
+// has to confine them to a folder.
 //
-// Lifetime: `params` views the path and the tree; when the path moves, call rebase().
+// Lifetime: `params` has views into the path and the tree; when the path moves, call rebase().
 // Threads:  match() may be called by any number of threads after the last pattern was added.
-// Cost:     paths whose pattern has no parameter: one look-up in a perfect hash when sent without escapes. Otherwise a
-//           radix tree: one comparison for each run of bytes that patterns share, for any number of patterns, and a
-//           scan of eight bytes at a time for each parameter; backtracking from a literal to a parameter adds the steps
-//           of the abandoned path. No allocation in match().
+// Cost:     a path without escapes whose pattern has no parameter: one lookup in a perfect hash. Other paths: a radix
+//           tree, with one comparison for each run of bytes that patterns share, for any number of patterns, and a scan
+//           of eight bytes at a time for each parameter; backtracking from a literal to a parameter adds the steps of
+//           the abandoned path. No allocation in match().
 
 #pragma once
 
@@ -62,7 +64,7 @@ class PathParams {
   }
 
   unsigned size() const noexcept { return size_; }
-  // The parameters are in the order of the pattern; index < size(). The value is raw.
+  // The parameters are in the order of the pattern; index < size(). The value is as sent, not decoded.
   Field operator[](unsigned index) const noexcept {
     const Item& item = items_[index];
     return {item.name, {path_ + item.at, item.size}};
@@ -75,7 +77,7 @@ class PathParams {
     return std::nullopt;
   }
 
-  // The matched path is now at `path` (a copy, or the buffer has moved).
+  // The matched path is now at `path`, because it was copied or the buffer moved.
   void rebase(const char* path) noexcept { path_ = path; }
 
  private:
@@ -92,21 +94,21 @@ class PathParams {
   const char* path_ = nullptr;
   unsigned size_ = 0;
   union {
-    Item items_[capacity];  // initialised only up to size_, so that a match does not pay for unused entries
+    Item items_[capacity];  // initialized only up to size_, so that a match does not pay for unused entries
   };
 };
 
 // Patterns of paths, by their segments.
 class PathTree {
  public:
-  // InvalidArgument: the pattern is malformed (the message says how and shows it). AlreadyExists: it matches the same
-  // paths as an existing pattern. Conflict: it names a parameter differently from a pattern with the same beginning.
-  // Both messages name the other pattern, and `*other` is set to its id. A rejected pattern leaves the tree unchanged
-  // for matching.
+  // InvalidArgument: the pattern is malformed (the message says how and shows it). AlreadyExists: the pattern matches
+  // the same paths as an existing one. Conflict: the pattern names a parameter differently from an existing pattern
+  // with the same beginning. Both messages name the other pattern, and `*other` is set to its id. A rejected pattern
+  // leaves the tree unchanged for matching.
   Result<> add(std::string_view pattern, std::uint32_t id, std::uint32_t* other = nullptr);
 
-  // Returns the id of the best pattern, or none; then `params` is unspecified. `path` begins with '/' and has valid
-  // escapes, as RequestHead::path() gives it; anything else matches nothing.
+  // Returns the id of the best pattern; none if no pattern matches, and `params` is then unspecified. `path` begins
+  // with '/' and has valid escapes, as RequestHead::path() gives it; anything else matches nothing.
   std::optional<std::uint32_t> match(std::string_view path, PathParams& params) const noexcept {
     params.path_ = path.data();
     params.size_ = 0;
@@ -128,9 +130,9 @@ class PathTree {
   struct Param {
     std::uint32_t to = none;    // The index of a node, or, after {name...}, the id of the pattern.
     std::uint32_t name = none;  // Index into names_.
-    std::uint32_t by = none;    // Index into patterns_ of the pattern that named it first.
+    std::uint32_t by = none;    // The index in patterns_ of the pattern that first named the parameter.
   };
-  // A parameter that text follows in its segment.
+  // A parameter that is followed by text in its segment.
   struct Suffixed {
     std::string suffix;
     Type type;
@@ -141,9 +143,10 @@ class PathTree {
     unsigned types = 0;  // Bit by Type.
     Param by_type[type_count];
     Param rest;
-    std::vector<Suffixed> suffixed;  // They are in the order in which they are tried, before the others.
+    // The parameters with a suffix, in the order in which they are tried; they are tried before the others.
+    std::vector<Suffixed> suffixed;
   };
-  // A run of literal bytes, including slashes, and the nodes that follow it. Fits one cache line.
+  // A run of literal bytes, including slashes, and the nodes that follow it. Fits into one cache line.
   struct alignas(64) Node {
     static constexpr std::uint32_t few = 8;
     std::uint32_t text = 0;  // Offset in text_.

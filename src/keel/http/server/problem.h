@@ -15,11 +15,11 @@
 // something that has no keyword. For a query, "parameter" takes the place of "pointer"; for a form, "field" does.
 //
 // An error from the environment (base/error.h: files, databases, other servers, the system) counts as the server's own,
-// whatever its code: 502, 503 or 504 if that is the status of its code, else 500. on_error() (task/on_error.h) turns
-// one that the client has caused into one of the application. A bug is a 500. The message of such an error, and of
-// Internal, DataLoss, Upstream, Unavailable, ResourceExhausted and DeadlineExceeded of the application, may name hosts,
-// files and queries: it is logged, and the body has a fixed sentence for the code. Use refuse() for a 503 or 504
-// with a message for the client.
+// whatever its code: 502, 503 or 504 if that is the status of its code, else 500. on_error() (task/on_error.h) turns an
+// error that the client caused into one of the application. A bug is a 500. The message of an error from the
+// environment, and of Internal, DataLoss, Upstream, Unavailable, ResourceExhausted and DeadlineExceeded of the
+// application, may name hosts, files and queries: the message is logged, and the body has a fixed sentence for the
+// code. Use refuse() for a 503 or 504 with a message for the client.
 
 #pragma once
 
@@ -38,16 +38,16 @@ namespace keel::http {
 
 class Request;
 
-// A problem made from the code's default status and the message.
+// A problem with the default status of the error's code, and with its message.
 Response problem(const Error& error);
-// The same for the error that a request ended with, which is logged with method, path and route: at the level of its
-// code, or, if it is the server's own, at error level with the place of the call, a statement, and the stack of a bug.
+// The same for the error with which a request ended. The error is logged with method, path and route: at the level of
+// its code, or, if it is the server's own, at level error with the place of the call, the SQL statement if there is
+// one, and the stack of a bug.
 Response problem(const Request& request, const Error& error);
 
 // HTTP's own rejections, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
-// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name an authentication scheme (§15.5.2), which only the code that
-// makes the response knows: `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no
-// header fields.
+// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name an authentication scheme (§15.5.2), which only the caller knows:
+// `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no header fields.
 Response refuse(Status status, std::string_view detail);
 
 // Reports violations that a handler finds itself in a body, in the same form as above:
@@ -67,8 +67,8 @@ class Invalid {
   Violations violations_;
 };
 
-// The errors of JSON that is parsed by hand, as the same documents: 400 with line and column when it is not JSON, 422
-// naming the member when it is JSON but not of the expected form.
+// The errors of JSON that is parsed by hand, as the same documents: 400 with line and column when the text is not JSON,
+// 422 naming the member when it is JSON but does not have the expected form.
 Response problem(const json::Reader& reader);
 
 }  // namespace keel::http

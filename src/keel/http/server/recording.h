@@ -6,7 +6,7 @@
 // compiled with it, or none. Without it they contain no code for this, and a server reports only its responses to the
 // recorder.
 //
-// Threads: `active` is set before servers start; it is called by all workers.
+// Threads: `active` is set before servers start; all workers call the recorder.
 // Cost:    without a recorder, a load and a branch for each response.
 
 #pragma once
@@ -33,21 +33,20 @@ class Router;
 class Recorder {
  public:
   enum class Part : std::uint8_t { Body, Query, Form, PathParameter, QueryParameter };
-  // Adds a type to `schemas`, and returns its schema as JSON: for a query and a form, it returns the list of their
-  // fields.
+  // Adds a type to `schemas`, and returns its schema as JSON: for a query or a form, returns the list of its fields.
   using Describe = std::string (*)(json::Schemas& schemas);
 
-  // The recorder that receives the reports; null: none. Outlives the servers, and their responses.
+  // The recorder that receives the reports; null: none. It outlives the servers and their responses.
   static inline Recorder* active = nullptr;
 
-  // A handler has read a part of the request. `name` is that of a parameter; `function` is the name of the handler, as
-  // the compiler writes it, or null.
+  // A handler has read a part of the request. `name` is the name of a parameter; `function` is the name of the handler,
+  // as the compiler writes it, or null.
   virtual void asks(const Request& request, Part part, std::string_view name, Describe type, const char* function) = 0;
-  // Returns "application/json" at an address that identifies that type from now on.
+  // Returns the text "application/json" at an address that identifies this type from now on.
   virtual std::string_view content_type_of(Describe type) = 0;
-  // The response to a request as it is sent, without the fields that the server adds.
+  // Reports the response to a request as it is sent, without the fields that the server adds.
   virtual void responds(const Request& request, const Response& response) = 0;
-  // A service has these routes; only they are recorded.
+  // Reports the routes of a service; only these are recorded.
   virtual void serves(const Router& router) = 0;
 
  protected:

@@ -1,15 +1,15 @@
 // keel/http/server/rejection.h — all errors in the input of a client.
 //
-// The error of Request::json(), query() and form() carries one. If a handler ends with that error, whether it arrived
-// by co_await or KEEL_TRY, with or without because(), its response lists all of it (problem.h); a handler can also
-// inspect it:
+// The error of Request::json(), query() and form() carries a Rejection. If a handler ends with that error, whether it
+// arrived by co_await or KEEL_TRY, with or without because(), the response lists every violation (problem.h). A handler
+// can also inspect the rejection:
 //
 //   const Result<Order> order = request.json<Order>();
 //   if (const http::Rejection* why = order ? nullptr : http::Rejection::of(order.error())) {
 //     for (const Violation& one : why->violations()) …                  // "/lines/0/quantity", "must be from 1 to 100"
 //   }
 //
-// For violations that a handler finds itself after the body was read, Invalid (problem.h) makes the same response.
+// For violations that a handler itself finds after the body has been read, Invalid (problem.h) makes the same response.
 //
 // Ownership: owned by the Error and its clones.
 // Threads:   any.
@@ -40,7 +40,7 @@ class Rejection final : public Error::Details {
     Size,         // For 413; the message says what is too large.
   };
 
-  // InvalidArgument, with each violation in the message, for the log. There is at least one.
+  // InvalidArgument, with each violation in the message, for the log. There is at least one violation.
   static Error error(What what, Violations violations);
   // 415: the message is `expected`; the field `accept_field`, Accept or another, has `accepted`. Literals.
   static Error unsupported(const char* expected, const char* accept_field, const char* accepted);
@@ -48,8 +48,8 @@ class Rejection final : public Error::Details {
   // 413: the message is `what`, a literal.
   static Error too_large(const char* what);
 
-  // The rejection that `error` carries, or null. Also null after the code of the error was changed from InvalidArgument
-  // to another.
+  // The rejection that `error` carries, or null. The result is also null after the code of the error has been changed
+  // from InvalidArgument to another.
   static const Rejection* of(const Error& error) noexcept;
 
   What what() const noexcept { return what_; }

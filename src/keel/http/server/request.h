@@ -1,6 +1,6 @@
 // keel/http/server/request.h — one request, as a handler sees it.
 //
-// Everything is a view into the request's own memory: nothing is copied for a synchronous handler. Before a Task
+// Everything is a view into the request's own memory; for a synchronous handler nothing is copied. Before a Task
 // handler is started, the head and the body are moved to the arena, so that its views are valid across suspensions.
 //
 // Lifetime: the Request and every view of it are valid until the response has been made (until the Task has ended).
@@ -66,11 +66,11 @@ class Request {
   Method method() const noexcept { return head_->method(); }
   // As sent: "/api/users/7", percent-escapes not decoded.
   std::string_view path() const noexcept { return head_->path(); }
-  // The part after the '?', not decoded; empty when there is none.
+  // The part of the target after the '?', not decoded; empty when there is none.
   std::string_view query() const noexcept { return head_->query(); }
   // The pattern of the route that matched, "/api/users/{id}"; empty when no route matched. Lives as long as the router.
   std::string_view route() const noexcept { return match_.pattern; }
-  // The methods of the path, "GET, HEAD, OPTIONS", for a response to OPTIONS or with 405; else empty.
+  // The methods of the path, "GET, HEAD, OPTIONS", set if the response is to OPTIONS or is a 405, otherwise empty.
   std::string_view allow() const noexcept { return match_.allow; }
   // The media type of RouteOptions::produces that the client prefers; empty when the route names none.
   std::string_view accepted_type() const noexcept { return match_.accepted_type; }
@@ -82,22 +82,22 @@ class Request {
   std::optional<std::string_view> header_list(std::string_view name);
   const RequestHead& head() const noexcept { return *head_; }
   // The whole body, decoded from its transfer coding; empty when there is none. Its size is limited by
-  // Limits::body_bytes_max, or by the limit of the route. Empty on a route that streams it: call read_body() there. In
-  // a middleware that is called before the handler it is a Bug (base/bug.h), because the body may not have arrived:
-  // call whole_body() there.
+  // Limits::body_bytes_max, or by the limit of the route. Empty on a route that streams its body: call read_body()
+  // there. In a middleware that is called before the handler it is a Bug (base/bug.h), because the body may not have
+  // arrived: call whole_body() there.
   std::string_view body(std::source_location place = std::source_location::current()) const {
     if (is_before_body_) [[unlikely]]
       reject_early_read("body()", place);
     return body_;
   }
   // For middleware that calls the handler itself (middleware.h): receives the rest of the body, which is then body().
-  // Until this or the handler is called, no more of the body is received than arrived with the head, and a client that
-  // waits for 100 (Continue) does not get it. Errors: those of read_body(), and ResourceExhausted (503) when the memory
-  // limit for all bodies, or for those of this client, is reached. A Bug on a route that streams.
+  // Until this function or the handler is called, the server receives no more of the body than arrived with the head,
+  // and a client that waits for 100 (Continue) does not get it. Errors: those of read_body(), and ResourceExhausted
+  // (503) when the memory limit for all bodies, or for those of this client, is reached. A Bug on a route that streams.
   Task<std::string_view> whole_body(std::source_location place = std::source_location::current());
-  // `co_await request.read_body()`: the next piece of the body, borrowed until the next read, as it arrives; empty at
-  // its end. On a route that does not stream, it returns the whole body, then an empty chunk; in middleware it is a
-  // Bug, like body(). body_reader.h has the errors and the other rules.
+  // `co_await request.read_body()`: the next piece of the body as it arrives, borrowed until the next read; empty at
+  // the end of the body. On a route that does not stream, it returns the whole body, then an empty chunk; in middleware
+  // it is a Bug, like body(). body_reader.h has the errors and the other rules.
   BodyRead read_body(std::source_location place = std::source_location::current()) {
     if (is_before_body_) [[unlikely]]
       reject_early_read("read_body()", place);
@@ -105,30 +105,30 @@ class Request {
     return BodyRead(std::exchange(body_given_, true) ? Chunk() : body_);
   }
 
-  // Fields after a chunked body (trailers.h), once it has been read to its end: the value of the first one of that name
-  // (any case), or nullopt; and all of them, for next_field() (response_reader.h). They are never among the fields of
-  // the head.
+  // Fields after a chunked body (trailers.h), available once the body has been read to its end: the value of the first
+  // one of that name (any case), or nullopt; and all of them, for next_field() (response_reader.h). They are never
+  // among the fields of the head.
   std::optional<std::string_view> trailer(std::string_view name) const noexcept;
   std::string_view trailers() const noexcept;
 
-  // The decoded value of the parameter `{name}` of the path. InvalidArgument (400) when it is not a T; a name
-  // that the route does not have is a bug (500, base/bug.h) of `place`, returned as an error. T: std::string_view,
-  // integers, double, which is finite, and types that are read from text (base/text_value.h), such as Uuid and
-  // Timestamp.
+  // The decoded value of the parameter `{name}` of the path. InvalidArgument (400) when the value is not a T; a name
+  // that the route does not have is a bug (500, base/bug.h) of `place`, returned as an error. T may be
+  // std::string_view, an integer, double (finite values only), or a type that is read from text (base/text_value.h),
+  // such as Uuid and Timestamp.
   template <class T>
   Result<T> path_param(std::string_view name, std::source_location place = std::source_location::current());
   // The value of `{name}` as it was sent, percent-escapes not decoded. Throws a Bug (base/bug.h) for a name that
   // the route does not have.
   std::string_view raw_path_param(std::string_view name,
                                   std::source_location place = std::source_location::current()) const;
-  // The decoded value of the first `name=` in the query, nullopt when there is none; InvalidArgument (400) when it is
-  // not a T, or its escapes are broken.
+  // The decoded value of the first `name=` in the query, nullopt when there is none; InvalidArgument (400) when the
+  // value is not a T, or its escapes are broken.
   template <class T>
   Result<std::optional<T>> query_param(std::string_view name);
 
-  // The input of the client as a plain struct (data/fields.h); views in it live as long as the request. Use `co_await`
-  // or KEEL_TRY: the error becomes a response that lists every violation (input.h, rejection.h). The body as JSON: 415
-  // for another Content-Type, 400 for text that is not JSON, 422 with every violation.
+  // The input of the client as a plain struct (data/fields.h); views in the struct are valid as long as the request.
+  // Use `co_await` or KEEL_TRY: the error becomes a response that lists every violation (input.h, rejection.h). The
+  // body as JSON: 415 for another Content-Type, 400 for text that is not JSON, 422 with every violation.
   template <class T>
   Result<T> json(std::source_location place = std::source_location::current()) {
     if constexpr (is_readable<T>()) return internal::Input<T>::json(*this, place);
@@ -145,8 +145,8 @@ class Request {
   }
 
   // Keeps a value for code that handles this request later, for example from a middleware for the handler. There is one
-  // value for each type, or for each type and each `by` (an address that identifies the code that keeps it); get()
-  // finds the value that was set last.
+  // value for each type, or for each type and each `by` (an address that identifies the code that keeps the value);
+  // get() finds the value that was set last.
   template <class T>
   void set(const T& value, const void* by = nullptr) {
     static_assert(
@@ -157,7 +157,7 @@ class Request {
     *note = {&type_mark<T>, by, kept, notes_};
     notes_ = note;
   }
-  // The value that set() was given, or null.
+  // The value that was passed to set(), or null.
   template <class T>
   const T* get(const void* by = nullptr) const noexcept {
     for (const Note* note = notes_; note != nullptr; note = note->next) {
@@ -166,11 +166,11 @@ class Request {
     return nullptr;
   }
 
-  // A value of another type must be kept alive by its owner, with LentValue.
+  // The owner of a value of any other type must keep it alive, with LentValue.
 
-  // The other end of the connection: the client, or the proxy in front of the server, or the address that this proxy
-  // has named (ServerOptions::proxy_protocol; empty if it named none). Includes the port; for a client of a Unix socket
-  // it has no path. The first call for a request asks the kernel.
+  // The other end of the connection: the client, or the proxy in front of the server, or the address that the proxy has
+  // named (ServerOptions::proxy_protocol; empty if it named none). The address includes the port; for a client of a
+  // Unix socket it has no path. The first call for each request asks the kernel.
   const Address& peer();
   // The client, the scheme and the host, as reported by proxies that ServerOptions::trusted_proxies and ::believed
   // trust (forwarded.h); otherwise the peer, the connection's scheme ("https" over TLS) and the host of the head. The

@@ -81,11 +81,11 @@ class Connection final : public Link {
   // Ends the connection as abort() does, and resets the connection if the peer has not received everything; otherwise
   // the kernel would keep the unsent bytes for as long as the peer likes.
   void cut();
-  // Bytes that the kernel holds because the peer has not received them.
+  // Bytes that the kernel holds because the peer has not received them yet.
   std::uint64_t unread_bytes() noexcept { return is_lost_ ? 0 : out_.unread(transport_); }
-  // Ends with a reset, which also drops the bytes that the kernel holds for the peer.
+  // Ends the connection with a reset, which also drops the bytes that the kernel holds for the peer.
   void reset();
-  // The memory that it holds for its client, as it was counted.
+  // The memory that the connection holds for its client, as it was last counted.
   const Held& held() const noexcept { return held_; }
   // The total number of bytes that its client has received. A system call.
   std::uint64_t bytes_taken() noexcept { return transport_.acknowledged().value_or(out_.bytes_sent()); }
@@ -96,7 +96,7 @@ class Connection final : public Link {
   friend class ConnectionCarrier;
   enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending, Introducing, Introduced };
 
-  // `peer`: the proxy that introduces it; null: none.
+  // `peer`: the proxy that introduces the connection; null: none.
   Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client, const Address* peer);
   ~Connection();
   static std::size_t size_of(bool is_introduced) noexcept {
@@ -155,7 +155,7 @@ class Connection final : public Link {
   bool can_process() const noexcept;
   [[gnu::always_inline]] bool wants_bytes() const noexcept;
 
-  // Requests of the exchange in progress to its carrier.
+  // What the exchange in progress requests from its carrier.
   void body_wanted();
   void write_head(Response& response);
   bool take_back() noexcept;
@@ -173,8 +173,8 @@ class Connection final : public Link {
   void record_cut() noexcept;
   void run_due();
 
-  // Sends queued bytes, continues with kept input, and decides whether the connection ends. It must be the caller's
-  // last action, because it may destroy the connection.
+  // Sends queued bytes, continues with the input in in_, and decides whether the connection ends. The call must be the
+  // caller's last action, because it may destroy the connection.
   void settle();
   void flush();
   [[gnu::always_inline]] void send_queued();
@@ -202,14 +202,14 @@ class Connection final : public Link {
   Member<SendQueue, Connection, &Connection::on_event<&Connection::sent>> out_{*this};
   Member<Timer, Connection, &Connection::on_event<&Connection::timed_out>> timer_{*this};
   Member<Job, Connection, &Connection::on_event<&Connection::go_on>> turn_{*this};
-  Buffer in_;  // Waiting bytes: an incomplete head or chunk, or requests after one in progress.
+  Buffer in_;  // Received bytes that wait: an incomplete head or chunk, or the requests after the one in progress.
   PartialHead partial_;
-  ConnectionCarrier* exchange_ = nullptr;  // The exchange that outlives the call which brought its request.
-  // When this phase began. In Head it is the start of the idle time, or the first byte of a head. While a body is
-  // streamed: the last send. In Lingering it is the time at which the last bytes were received.
+  ConnectionCarrier* exchange_ = nullptr;  // The exchange that outlives the call that received its request.
+  // When this phase began. In Head, this is the start of the idle time, or the first byte of a head. While a body is
+  // streamed, this is the time of the last send. In Lingering, this is the time at which the last bytes were received.
   Instant began_;
   std::uint32_t requests_ = 0;
-  std::uint32_t client_;  // The index of the connection in the worker's table.
+  std::uint32_t client_;  // The place of the connection's client in the worker's table.
   Phase phase_ = Phase::Head;
   BodyEnd body_end_ = BodyEnd::Length;  // The framing of the response whose head was written last.
   bool close_ : 1 = false;              // Bytes that are sent after those in out_.
@@ -220,7 +220,7 @@ class Connection final : public Link {
   bool is_lost_ : 1 = false;  // The peer will not read sent bytes: the connection has failed, or will be reset.
   // A task is being started: its output is sent together with the bytes already queued.
   bool gathers_ : 1 = false;
-  // A proxy has introduced it, or will: an Introduction is stored after this object.
+  // A proxy has introduced the connection, or will: an Introduction is stored after this object.
   bool is_introduced_ : 1 = false;
   Held held_;
 };

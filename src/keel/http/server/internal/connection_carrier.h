@@ -1,8 +1,8 @@
 // keel/http/server/internal/connection_carrier.h — the exchange in progress of an HTTP/1.1 connection, whose carrier is
 // the connection.
 //
-// Internal to http. It contains the exchange and is allocated in the worker's pool, so that an idle connection needs no
-// memory for it; it forwards its calls to the connection.
+// Internal to http. A ConnectionCarrier contains the exchange and is allocated in the worker's pool, so that an idle
+// connection needs no memory for it. It forwards the calls of the exchange to the connection.
 //
 // Threads: the worker.
 
@@ -22,10 +22,10 @@ class ConnectionCarrier final : private Carrier, public PendingExchange {
  public:
   // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; both are copied.
   static ConnectionCarrier* make(Connection& connection, const Exchange& begun, std::string_view head_bytes);
-  // Call it when its tasks have ended.
+  // Call it when the tasks of the exchange have ended.
   static void free(ConnectionCarrier* carrier) noexcept;
 
-  // The head of its response, which begins at `at`, waits to be sent until let_go() is called.
+  // The head of the response, which begins at `at`, is not sent until let_go() is called.
   void keep_head(std::size_t at) noexcept { head_at_ = at; }
   void let_go() noexcept { head_at_.reset(); }
   std::optional<std::size_t> kept_head() const noexcept { return head_at_; }

@@ -28,14 +28,14 @@ class Degradation {
       : loop_(loop), log_(log), lines_(lines) {}
   Degradation(const Degradation&) = delete;
 
-  // The state is met; `fields` are added to its line.
+  // The state begins or continues; `fields` are added to its log line.
   template <class... F>
   void enter(const F&... fields) {
     if (!state_.enter(loop_.now())) return;
     log_.warn(lines_.begins, log::field("worker", loop_.index()), fields...);
     if (!is_stopped_) loop_.start_timer(timer_, loop_.now() + log::RepeatedState::calm);
   }
-  // The state is over, but may return soon.
+  // The state has ended, but may return soon.
   void leave() noexcept { state_.leave(loop_.now()); }
   // Use it for events without an end, such as a failed allocation.
   template <class... F>
@@ -43,7 +43,7 @@ class Degradation {
     enter(fields...);
     leave();
   }
-  // The worker drains: from now on nothing is logged about continuing or ended states.
+  // The worker drains: from now on the log does not say that states continue or have ended.
   void stop() noexcept;
 
  private:

@@ -1,8 +1,8 @@
-// keel/http/server/internal/exchange.h — one request and its response: the part that does not depend on whether the
-// response is synchronous or later, and on the carrier.
+// keel/http/server/internal/exchange.h — one request and its response: the part that depends neither on the carrier nor
+// on whether the response is synchronous.
 //
-// Internal to http. A connection makes one on its stack for a head that has arrived. An exchange that is not complete
-// when the call that received the request returns becomes a PendingExchange (pending_exchange.h).
+// Internal to http. A connection makes an Exchange on its stack for each head that has arrived. An exchange that is not
+// complete when the call that received the request returns becomes a PendingExchange (pending_exchange.h).
 //
 // Threads: the worker.
 
@@ -50,8 +50,9 @@ class HandlerTimer {
 
 class Exchange {
  public:
-  // For a request whose head has arrived on `transport`; both outlive this. Its memory is the worker's scratch memory.
-  // `introduction`: that of the connection; null: no proxy has introduced it.
+  // Makes the exchange of a request whose head has arrived on `transport`; the head and the transport outlive the
+  // exchange. The exchange uses the worker's scratch memory. `introduction`: that of the connection; null: no proxy has
+  // introduced it.
   Exchange(ServerWorker& worker, RequestHead& head, const Transport& transport, const Introduction* introduction,
            StageClock* clock)
       : worker_(worker) {
@@ -76,7 +77,8 @@ class Exchange {
   const Span& span() const noexcept { return request_.span_; }
   bool is_measured() const noexcept { return request_.span_.stages != nullptr; }
 
-  // Uses the address that a proxy has named as the request's peer, instead of the address of its descriptor.
+  // Makes the address that a proxy has named the request's peer, in place of the address of the connection's
+  // descriptor.
   void set_introduction(const Introduction* introduction) noexcept {
     if (introduction != nullptr) [[unlikely]]
       request_.peer_ = &introduction->peer;
@@ -94,26 +96,26 @@ class Exchange {
   // Calls a synchronous handler, after the middleware in front of it; `body` is that of the request.
   [[gnu::always_inline]] Result<Response> call(std::string_view body);
   // Turns the result of a handler into the response that is sent: errors become problem documents, middleware runs, and
-  // the server's own fields are added. `can_upgrade`: the connection can leave HTTP with it.
+  // the server's own fields are added. `can_upgrade`: the connection can leave HTTP with this response.
   [[gnu::always_inline]] void conclude(Result<Response>& result, bool can_upgrade);
   // Whether the body of the response is written by a task.
   bool streams_out(const Response& response) const noexcept {
     return response.is_streamed() && !head_only() && !forbids_content(response.status());
   }
-  // The response to a request that is rejected because it waited too long; counted and logged.
+  // The response to a request that is rejected because it waited too long; the rejection is counted and logged.
   Response reject_late();
-  // Counts and logs the exchange, whose response has been written, or its streamed body. `has_waited`: a task of the
-  // exchange had waited.
+  // Counts and logs the exchange after its response, or its streamed body, has been written. `has_waited`: a task of
+  // the exchange had waited.
   [[gnu::always_inline]] void record(Status status, std::size_t body_bytes, bool has_waited = false);
 
  protected:
-  // The same exchange with a head and memory of its own.
+  // Makes the same exchange with another head and other memory.
   Exchange(const Exchange& begun, RequestHead& head, Arena& arena);
   [[gnu::always_inline]] Result<Response> call_at_once();
   Task<Response> call_later();
   void set_body(std::string_view body) noexcept { request_.body_ = body; }
   void set_reader(BodyReader& reader) noexcept { request_.reader_ = &reader; }
-  // `collector` is to collect the body from the reader; null: the body is collected.
+  // `collector` will collect the body from the reader; null: the body has been collected.
   void set_collector(BodyCollector* collector) noexcept { request_.collector_ = collector; }
   void clear_reader() noexcept { request_.reader_ = nullptr; }
   void set_trailers(std::string_view lines) { request_.set(Request::AfterBody{lines}); }
@@ -131,7 +133,8 @@ class Exchange {
   Request request_;
 };
 
-// Inlined where a synchronous request is handled: a call would cost some fifty instructions for each request.
+// These functions are inlined where a synchronous request is handled: a call would cost some fifty instructions for
+// each request.
 
 inline Result<Response> Exchange::call(std::string_view body) {
   request_.body_ = body;
@@ -141,7 +144,8 @@ inline Result<Response> Exchange::call(std::string_view body) {
 
 inline Result<Response> Exchange::call_at_once() {
   const flight::Doing doing(&tell, &request_);
-  // A task that it wakes may respond and continue with the next request of its connection, in the memory of this one.
+  // A task that the handler wakes may respond and continue with the next request of its own connection, in the memory
+  // of this request.
   const Trampoline::Deferring deferring;
   try {
     if (match().link_count != 0) {

@@ -1,9 +1,9 @@
 // keel/http/server/internal/held_memory.h — the memory of a worker's connections that waits for their clients:
 // responses that they have not received yet, and received bytes of requests that are not processed yet.
 //
-// Internal to http. After each of its events, a connection reports how much it holds in units of 4 KiB; less than one
-// unit counts as part of the normal cost of a connection. A small response, or a large one that the kernel takes
-// immediately, is therefore not counted.
+// Internal to http. After each of its events, a connection reports how much memory it holds, in units of 4 KiB; less
+// than one unit counts as part of the normal cost of a connection. A small response, or a large one that the kernel
+// takes immediately, is therefore not counted.
 //
 // Responses: when their limit is reached, a new response that is not small becomes a 503 until there is room again.
 // When half of the limit is used, the connections that hold memory are checked every second; if responses had to be
@@ -15,7 +15,7 @@
 //
 // Lifetime: a part of its ServerWorker.
 // Threads:  the worker.
-// Cost:     none below half of the limits; above that, each second one system call and one record for each connection
+// Cost:     none below half of the limits; above that, one system call and one record per second for each connection
 //           that holds a part of a response.
 
 #pragma once
@@ -71,7 +71,7 @@ class HeldMemory {
   ServerWorker& worker_;
   Member<Timer, HeldMemory, &HeldMemory::look> timer_{*this};
   Member<Timer, HeldMemory, &HeldMemory::end_oldest> relief_{*this};
-  std::vector<Seen> seen_;     // The connections at the last check, by address.
+  std::vector<Seen> seen_;     // The connections at the last check, ordered by address.
   bool has_rejected_ = false;  // A response was rejected since connections were last reset.
 };
 

@@ -2,7 +2,7 @@
 // protocol (net/proxy_header.h) in front of the first request, and of TLS.
 //
 // Internal to http. A connection that has to begin with a header has an Introduction after it, in the same block of
-// memory; other connections spend no byte on it. introduction.cc implements how connections begin, and the states of
+// memory; other connections use no memory for it. introduction.cc implements how connections begin, and the states of
 // such a connection until the header is complete:
 //
 //   Introducing ──header, plain──▶ Head
@@ -18,7 +18,7 @@ namespace keel::http {
 
 struct Introduction {
   // The address of the other end: the proxy, until the header names its client. Empty if the proxy does not name its
-  // client, which is then not trusted about anything.
+  // client; nothing that this client says about itself is then trusted.
   Address peer;
 };
 

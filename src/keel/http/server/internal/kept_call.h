@@ -1,11 +1,11 @@
 // keel/http/server/internal/kept_call.h — a function and its arguments, kept for a task that outlives its handler.
 //
-// Internal to http: Response::stream() and Response::upgrade() make one. The handler has returned when the task begins,
-// so objects that a lambda has captured may no longer exist, and a program cannot find out how a lambda captures. So it
-// has to be a function, or a lambda without captures. Its arguments are passed after it and kept by value, as with
-// std::thread; std::ref marks an object that lives elsewhere. Arguments that belong to the request are rejected if
-// their type shows it: the Request itself, views, spans. A reference parameter is bound to the kept argument, never to
-// a temporary made from it.
+// Internal to http: Response::stream() and Response::upgrade() make kept calls. The handler has returned when the task
+// begins, so objects that a lambda has captured may no longer exist, and a program cannot find out how a lambda
+// captures. Therefore only a function, or a lambda without captures, is accepted. The function's arguments are passed
+// after it and kept by value, as with std::thread; std::ref marks an object that lives elsewhere. Arguments that belong
+// to the request are rejected if their type shows it: the Request itself, views, spans. A reference parameter is bound
+// to the kept argument, never to a temporary made from it.
 //
 // Threads: a value.
 // Cost:    a move of each argument.
@@ -49,7 +49,7 @@ inline constexpr bool is_borrowed<T> = is_borrowed<std::remove_cv_t<typename T::
 template <class T, class Kept>
 inline constexpr bool is_same_or_base =
     std::is_same_v<std::remove_cvref_t<T>, Kept> || std::is_base_of_v<std::remove_cvref_t<T>, Kept>;
-// Whether a kept argument can be passed to a parameter, and lives as long.
+// Whether a kept argument can be passed to a parameter, and lives as long as the call.
 template <class Kept, class Parameter>
 inline constexpr bool binds =
     std::is_convertible_v<Kept, Parameter> && (!std::is_reference_v<Parameter> || is_same_or_base<Parameter, Kept>);
@@ -69,7 +69,7 @@ consteval bool all_bind(Types<Kept...>, Types<Parameters...>) {
   }
 }
 
-// `call` takes First and the kept arguments.
+// `call` can be called with First and the kept arguments.
 template <class First, class Call, class Kept>
 inline constexpr bool takes = false;
 template <class First, class... Parameters, class... Kept>
@@ -93,8 +93,7 @@ template <class First, class Call, class... Args>
 consteval bool check_call() {
   static_assert(
       !(is_borrowed<std::decay_t<Args>> || ...),
-      "an argument that is kept must not refer to the request, which no longer exists by then: copy it, as in "
-      "std::string(request.path()), and read its body by BodyWriter::read_body()");
+      "an argument that is kept must not refer to the request, which no longer exists when the function runs: copy it, as in std::string(request.path()), and read its body by BodyWriter::read_body()");
   constexpr bool fits = (is_borrowed<std::decay_t<Args>> || ...) || takes<First, Call, Types<std::decay_t<Args>...>>;
   static_assert(
       fits,

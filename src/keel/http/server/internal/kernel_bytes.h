@@ -1,12 +1,12 @@
 // keel/http/server/internal/kernel_bytes.h — the number of bytes that the kernel holds for the peers of a worker's
 // connections.
 //
-// Internal to http. On demand, the kernel is asked about each connection, some in each event-loop iteration, so that no
-// request pays for it.
+// Internal to http. On demand, the worker asks the kernel about each connection, a few in each event-loop iteration, so
+// that no request pays for it.
 //
-// Lifetime: a part of its ServerWorker; after the last ask(), the loop has to run the posted job before this is
+// Lifetime: a part of its ServerWorker; after the last ask(), the loop has to run the posted job before this object is
 //           destroyed.
-// Threads:  the worker; ask() any.
+// Threads:  the worker; ask(): any.
 
 #pragma once
 
@@ -36,9 +36,9 @@ class KernelBytes {
 
   ServerWorker& worker_;
   Member<Job, KernelBytes, &KernelBytes::sweep> job_{*this};
-  std::atomic<bool> is_asked_ = false;  // True until a sweep has ended.
+  std::atomic<bool> is_asked_ = false;  // True from a call of ask() until the sweep has ended.
   std::atomic<std::uint64_t> found_ = 0;
-  std::uint64_t bytes_ = 0;  // The sum that the current sweep over the connections has reached.
+  std::uint64_t bytes_ = 0;  // The sum over the connections that the current sweep has counted so far.
   std::uint64_t left_ = 0;   // Connections that the current sweep still has to count; 0: no sweep.
 };
 

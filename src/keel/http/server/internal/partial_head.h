@@ -1,7 +1,7 @@
 // keel/http/server/internal/partial_head.h — finds the head of a request in bytes that may be divided anywhere.
 //
 // Internal to http. A head that arrives complete, as nearly all do, is parsed in place into an object of the caller; an
-// incomplete one is kept in the worker's pool, with the limits under which it began.
+// incomplete one is kept in the worker's pool, with the limits that applied when it began.
 //
 // Threads: the worker.
 

@@ -1,4 +1,4 @@
-// keel/http/server/internal/pending_exchange.h — an exchange that outlives the call which brought its request: its own
+// keel/http/server/internal/pending_exchange.h — an exchange that outlives the call that received its request: its own
 // memory, the rest of the body, and the tasks that make the response.
 //
 // Internal to http. It uses its connection through a Carrier, which does the framing and is created with the exchange.
@@ -34,7 +34,7 @@ namespace keel::http {
 
 class Carrier;
 
-// The memory of a request after the received bytes were freed.
+// The memory of a request whose received bytes have been freed.
 struct ExchangeMemory {
   ExchangeMemory(const RequestHead& begun, std::string_view head_bytes);
   Arena own_arena;
@@ -53,7 +53,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
 
   // --- the body of the request
 
-  // The body is collected, and the exchange runs when it is complete.
+  // The body is collected, and the handler starts when the body is complete.
   void begin_collecting(const BodyDecoder& decoder);
   // Adds more of the body; bytes that follow the body are left in `rest`. Rejected: `status` and `reason` say why;
   // Done: the body is complete; otherwise more bytes are needed.
@@ -62,7 +62,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   void begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
   // Begins a route whose body is collected after middleware has let the request pass.
   void begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
-  // The handler reads the body, or could, and a part of it has not arrived.
+  // The handler reads the body, or could read it, and a part of the body has not arrived.
   bool reads_body() const noexcept { return reads_ && !reader_.is_over(); }
   bool has_read_body() const noexcept { return reads_ && reader_.is_over(); }
   BodyReader& reader() noexcept { return reader_; }
@@ -80,8 +80,8 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   bool lose_body() noexcept;
   // Whether the rest of the body may be dropped, so that another request can follow.
   bool can_discard() const noexcept;
-  // Drops the part of the body that has arrived; then newly received bytes, and returns how many of them belonged to
-  // the body.
+  // begin_discarding() drops the part of the body that has arrived. discard() drops newly received bytes and returns
+  // how many of them belonged to the body.
   void begin_discarding() noexcept;
   std::size_t discard(std::string_view bytes) noexcept;
   // The place where the next request begins cannot be found, or that would take too long.
@@ -96,14 +96,14 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // A task waits to be started.
   bool is_due() const noexcept { return is_due_; }
   void run_due();
-  // There may be room for the task that waits to write. It must be the caller's last action.
+  // There may be room for the task that waits to write. The call must be the caller's last action.
   void go_on_writing();
-  // The rest of a streamed body at its end, for which there is always room, and the trailers after it.
+  // When a streamed body has ended: the rest of it, for which there is always room, and the trailers after it.
   std::string_view tail() const noexcept { return writer_->tail(); }
   std::string_view trailers() const noexcept { return writer_->trailers_.lines(); }
   // Completes when the server begins to drain.
   Event::Wait until_drain() noexcept { return worker_.draining().wait(); }
-  // The object that takes over the connection after an upgrade was sent.
+  // Releases the object that takes over the connection after an upgrade has been sent.
   Upgraded* release_upgrade() noexcept { return upgrade_.release(); }
   // Used by BodyWriter.
   bool write(std::string_view& rest) noexcept;
@@ -112,8 +112,8 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
 
   // The time by which the exchange has to make progress or complete.
   Instant deadline() const noexcept;
-  // The deadline has passed: the reader has to be woken, and finds its body rejected; or the handler has been asked to
-  // end; or no task is running.
+  // What a passed deadline means. Reader: the reader has to be woken, and finds its body rejected; Handler: the handler
+  // has been asked to end; Nothing: no task is running.
   enum class TimedOut : std::uint8_t { Reader, Handler, Nothing };
   TimedOut time_out() noexcept;
   // The time limit for the rest of a body that is dropped.
@@ -125,9 +125,9 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
 
  protected:
   // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; both are copied. `carrier` outlives
-  // this. `client` is a place in the worker's table.
+  // this. `client` is the client's place in the worker's table.
   PendingExchange(Carrier& carrier, std::uint32_t client, const Exchange& begun, std::string_view head_bytes);
-  ~PendingExchange();  // Its tasks must have ended.
+  ~PendingExchange();  // The tasks of the exchange must have ended.
 
  private:
   Instant body_deadline() const noexcept;
@@ -157,20 +157,20 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   bool abandoned_ = false;
   bool has_waited_ = false;     // True once one of its tasks has been suspended.
   Status status_ = Status::Ok;  // The status of the response whose body is streamed.
-  // The time by which the body must be complete; once it is, the deadline of the task.
+  // The time by which the body must be complete; once it is complete, the deadline of the task.
   Instant until_;
   // Decodes the body if the handler does not read it.
   BodyDecoder decoder_;
   Buffer body_;                // The whole body.
   std::size_t body_held_ = 0;  // The part of the worker's body_bytes that the body takes.
   Instant body_began_;
-  // Passes the body to the handler if it does read it.
+  // Passes the body to the handler if the handler reads it.
   struct Reader : BodyReader {
     PendingExchange* owner = nullptr;
   } reader_;
   Instant body_until_ = Instant::never();  // If the body is collected: the time by which it has to be complete.
   Instant read_began_;                     // When the reader began to wait.
-  Duration read_waited_;                   // The total of its earlier waits.
+  Duration read_waited_;                   // The total time of the reader's earlier waits.
   std::size_t discarded_ = 0;
   StageClock stages_;      // The stages of a measured request.
   Instant handler_began_;  // When the handler of a measured request began.

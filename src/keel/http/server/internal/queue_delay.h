@@ -1,12 +1,12 @@
 // keel/http/server/internal/queue_delay.h — measures how long requests have waited for their worker, and decides which
-// are rejected for that reason (admission.h).
+// requests are rejected for that reason (admission.h).
 //
-// Internal to http. It also keeps the time until which the worker has worked in this event-loop iteration, and the cost
-// of a request of each route.
+// Internal to http. It also records until what time the worker has worked in this event-loop iteration, and what a
+// request of each route costs.
 //
-// That cost is the time since the previous request, which is known without reading the clock and may include other work
-// in between. The value is therefore good only for finding routes that may be costly. A request of such a route is
-// measured from its own start, and rejected only if that measurement confirms it.
+// The cost is the time since the previous request, which is known without reading the clock and may include other work
+// in between. The value therefore shows only which routes may be costly. A request of such a route is measured from its
+// own start, and is rejected only if that measurement confirms that the route is costly.
 //
 // Threads: the worker.
 // Cost:    a few comparisons for each request; a clock read if its route may be costly; a system call if it may also be
@@ -27,7 +27,7 @@ namespace keel::http {
 
 class QueueDelay {
  public:
-  // Routes are numbered below `routes`; `loop` outlives this.
+  // Routes have numbers below `routes`; `loop` outlives this object.
   QueueDelay(io::Loop& loop, std::size_t routes) : loop_(loop), costs_(routes) {}
 
   // The worker has worked until `now` for a request of `route`, since its start or since the previous request.
@@ -44,16 +44,16 @@ class QueueDelay {
   // When the last request of this event-loop iteration was done, or was about to begin.
   Instant worked_until() const noexcept { return worked_until_; }
 
-  // Whether requests of the route may be worth rejecting. The threshold is half of that cost, because a single request
-  // that is not measured alone does not double it.
+  // Whether requests of the route may be worth rejecting. The threshold is half of the cost at which a route is costly,
+  // because a single request whose measurement includes other work does not double the estimate.
   bool may_be_costly(std::uint32_t route) const noexcept { return cost_ns(route) >= admission_cost_min.count_ns() / 2; }
-  // A request of `route`, which may be costly, begins: it is measured from now on.
+  // A request of a route that may be costly begins: it is measured from now on.
   void begins() noexcept { worked_until_ = loop_.precise_now(); }
   // Whether its route is costly: its requests may be rejected.
   bool is_costly(std::uint32_t route) const noexcept { return cost_ns(route) >= admission_cost_min.count_ns(); }
-  // Whether a request that begins(), of a route that is costly, is rejected because it has waited for more than
-  // `most`. It arrived on `fd`. Its own connection was not ready for it until `since`, so the time before that does not
-  // count. `delay` is how long it has waited.
+  // Whether the request for which begins() was called, of a costly route, is rejected because it has waited for more
+  // than `most`. It arrived on `fd`. The request's own connection was not ready for it until `since`, so the time
+  // before that does not count. `delay` is how long it has waited.
   bool rejects(int fd, Instant since, Duration most, Duration& delay) noexcept;
   bool is_overloaded() const noexcept { return admission_.is_overloaded(); }
 
@@ -77,7 +77,7 @@ class QueueDelay {
   struct {
     Instant turn;           // The loop iteration that these values belong to.
     bool is_known = false;  // Whether the kernel was asked in this iteration.
-    Duration time;          // How long that request had waited when the iteration's completions were collected.
+    Duration time;          // How long the sampled request had waited when the iteration's completions were collected.
     int late = 0;           // Consecutive sampled requests that were late.
     int unasked = 0;        // Requests to skip before sampling again.
   } behind_;

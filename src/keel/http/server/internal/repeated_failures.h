@@ -1,11 +1,11 @@
-// keel/http/server/internal/repeated_failures.h — what a worker's log says of requests that fail for the same reason:
-// the first failure in full, then their number each minute, and a line when they have stopped.
+// keel/http/server/internal/repeated_failures.h — what a worker's log says about requests that fail for the same
+// reason: the first failure in full, then their number each minute, and a line when they have stopped.
 //
-// Internal to http. Without it, an outage of a database writes a line for each request, thousands a second.
+// Internal to http. Otherwise, an outage of a database would write a line for each request, thousands per second.
 //
-// Failures are the same if they have the same message, error code, errno, route, statement and place. Each error whose
-// text differs from theirs in more than its numbers is logged in full, for the first texts_max texts. Failures below
-// level warn are what clients decide: they are logged one by one.
+// Failures are the same if they have the same message, error code, errno, route, statement and place. Among the same
+// failures, an error whose text differs from the earlier ones in more than its numbers is logged in full, for the first
+// texts_max texts. Clients can cause failures below level warn, so those are logged one by one.
 //
 // Threads: the worker. On another thread, to which a middleware has moved its task, each failure is logged.
 // Lifetime:the loop and the logger outlive it; stop() is called before it is destroyed.
@@ -33,7 +33,7 @@ namespace keel::http {
 class RepeatedFailures {
  public:
   static constexpr std::size_t texts_max = 8;
-  // The number of different failures that are counted at the same time. All further ones are counted as one.
+  // The number of different failures that are counted at the same time. All further failures are counted as one kind.
   static constexpr std::size_t kinds_max = 256;
 
   RepeatedFailures(io::Loop& loop, const log::Logger& log) noexcept : loop_(loop), log_(log) {}
@@ -60,7 +60,7 @@ class RepeatedFailures {
     Level level;
     std::string_view message;
     std::string route;
-    Error error;  // The failure that was logged last.
+    Error error;  // The error that was logged last.
     log::TraceId trace = {};
     log::RepeatedState state = {};
     std::uint64_t texts[texts_max] = {};  // Hashes of the texts that were logged.

@@ -33,7 +33,7 @@ namespace keel::http {
 
 class RequestLog {
  public:
-  // `metrics` may be null. Routes are numbered below `routes`. The references outlive this.
+  // `metrics` may be null. Routes have numbers below `routes`. The referenced objects outlive this object.
   RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<SingleWriterCounter>& counts,
              ServerMetrics* metrics, std::size_t routes);
 
@@ -64,8 +64,8 @@ class RequestLog {
   // response.
   void cut_response(Request& request, Status status, std::size_t bytes);
 
-  // The send of a response that is measured is the next one of `sender`, or the one after that; one send at a time is
-  // followed.
+  // The measured response is in the next send of `sender`, or in the one after that; only one send at a time is
+  // measured.
   void begin_write(const void* sender, std::uint32_t route, bool behind_another);
   void end_write(const void* sender, bool is_sent) {
     if (writing_.sender == sender) [[unlikely]]
@@ -80,7 +80,7 @@ class RequestLog {
   template <class Say>
   void say_of(Request& request, const Say& say);
   void log_response(Request& request, Status status, std::size_t bytes, Duration took);
-  // The response to a request that is measured was made at `now`.
+  // Counts the stages of a measured request, whose response was made at `now`.
   void count_stages(StageClock& clock, std::uint32_t route, Instant now);
   void end_own_write(bool is_sent);
 
@@ -99,7 +99,7 @@ class RequestLog {
   } writing_;
 };
 
-// Inlined where a synchronous request is handled, as Exchange's are.
+// Inlined where a synchronous request is handled, like the functions of Exchange.
 inline void RequestLog::responded(Request& request, std::uint32_t route, Status status, std::size_t bytes,
                                   Instant now) {
   counts_.requests.add();

@@ -1,8 +1,8 @@
-// keel/http/server/internal/send_queue.h — the outgoing bytes of a connection: those that wait, and the send in
+// keel/http/server/internal/send_queue.h — the outgoing bytes of a connection: the bytes that wait, and the send in
 // progress.
 //
-// Internal to http. It is the send operation of its connection (base/member.h), whose `is_sent` is called when a send
-// completes. It also checks whether the peer receives the bytes, and fast enough.
+// Internal to http. A SendQueue is the send operation of its connection (base/member.h); the connection's `is_sent` is
+// called when a send completes. It also checks whether the peer receives the bytes, and whether it does so fast enough.
 //
 // While idle, it owns no buffer.
 //
@@ -35,8 +35,8 @@ class SendQueue : protected io::Send {
   std::size_t held_bytes() const noexcept { return waiting_.capacity() + flight_.capacity() + attached_.capacity(); }
   // Waiting bytes and those being sent.
   std::size_t unsent() const noexcept { return waiting_.size() + flight_.size(); }
-  // Adds a body that follows the waiting bytes and is too large to copy. No further bytes may be appended until it was
-  // sent.
+  // Adds a body that follows the waiting bytes and is too large to copy. No further bytes may be appended until the
+  // body has been sent.
   void attach(Buffer&& body) noexcept { attached_ = std::move(body); }
   std::size_t attached_bytes() const noexcept { return attached_.size(); }
 
@@ -54,8 +54,8 @@ class SendQueue : protected io::Send {
   std::uint64_t unread(Transport& transport) const noexcept {
     return sent_before_ == 0 && !pending ? 0 : transport.unacknowledged();
   }
-  // Whether these are more than `bytes_max`. Makes no system call if the connection has sent fewer bytes than that in
-  // total.
+  // Whether more than `bytes_max` of the sent bytes are unacknowledged. Makes no system call if the connection has sent
+  // fewer bytes than that in total.
   bool is_unread(Transport& transport, std::uint64_t bytes_max) const noexcept {
     return sent_before_ + sent > bytes_max && unread(transport) > bytes_max;
   }
@@ -70,10 +70,10 @@ class SendQueue : protected io::Send {
   bool is_rate_due(const Limits& limits, Instant now) const noexcept {
     return pending && limits.send_rate_min != 0 && now >= rate_began_ + limits.send_rate_grace;
   }
-  // Call it once in each period of a waiting send. The bytes that the peer has acknowledged count, not those that this
-  // kernel has accepted: the kernel accepts megabytes at first, and then large steps.
+  // Call it once in each period of a waiting send. Only the bytes that the peer has acknowledged count, not those that
+  // this kernel has accepted: the kernel accepts megabytes at first, and then more in large steps.
   bool takes_too_little(Transport& transport, const Limits& limits, Instant now) noexcept;
-  // Whether none of the bytes of the send have been received within its time limit.
+  // Whether the peer has received none of the bytes of the send within its time limit.
   bool is_late(const Limits& limits, Instant now) const noexcept {
     return pending && now >= began_ + limits.send_timeout;
   }
@@ -81,7 +81,8 @@ class SendQueue : protected io::Send {
   bool extend(const Transport& transport, Instant now) noexcept;
   // Returns when to check again, between sends, whether the peer has acknowledged all but `bytes_max` of the sent
   // bytes.
-  // Nullopt: it has, or it receives too little by the rules for sends. Makes one or two system calls.
+  // Nullopt: the peer has acknowledged them, or it receives too little by the rules for sends. Makes one or two system
+  // calls.
   std::optional<Instant> next_look(Transport& transport, const Limits& limits, std::uint64_t bytes_max, Duration pause,
                                    Instant now) noexcept;
 
@@ -92,10 +93,10 @@ class SendQueue : protected io::Send {
  private:
   Buffer waiting_;
   Buffer flight_;    // Bytes that are being sent.
-  Buffer attached_;  // Bytes that are sent after flight_, or after the waiting ones.
-  iovec parts_[2];   // The second one has a base when attached_ is being sent.
+  Buffer attached_;  // Bytes that are sent after flight_, or after the waiting bytes.
+  iovec parts_[2];   // The base of the second one is set while attached_ is being sent.
   Instant began_;
-  // The low bits of the bytes sent when the time of the send was last up.
+  // The low bits of the number of bytes that had been sent when the time limit of the send last started.
   std::uint32_t sent_seen_ = 0;
   // Bytes sent by earlier sends, saturated at the largest value of this type.
   std::uint32_t sent_before_ = 0;

@@ -33,7 +33,7 @@ struct Row {
 
 constexpr std::string_view pauses = "http_accept_pauses_total";
 constexpr std::string_view pauses_help =
-    "Times that a worker paused accepting: connection limit reached, out of descriptors, out of memory";
+    "Times that a worker paused accepting: connection limit reached, out of descriptors, or out of memory";
 
 constexpr std::string_view resets = "http_memory_resets_total";
 constexpr std::string_view resets_help =

@@ -25,7 +25,7 @@ namespace keel::http {
 
 class ServerWorker;
 
-// The stage that a request had reached when its connection ended before its response was complete.
+// The stage that a request had reached when its connection ended before the response was complete.
 enum class Cut : std::uint8_t { Head, Body, Handler, Response };
 inline constexpr int cut_count = 4;
 // "head", "body", "handler", "response".
@@ -60,7 +60,7 @@ class ServerMetrics {
     metrics::Counter by_class[5];
     metrics::Histogram took;
   };
-  const std::string server_;   // The value of their label `server`.
+  const std::string server_;   // The value of the label `server` of these metrics.
   std::vector<Route> routes_;  // The index is the route; the last one is for requests without a route.
   metrics::Counter refused_[2];
   std::vector<metrics::Counter> cut_;  // Indexed by Cut.

@@ -1,7 +1,7 @@
 // keel/http/server/internal/server_worker.h — the part of a Server that lives on one worker: the state that its
 // connections and their exchanges share.
 //
-// Internal to http: users see Server. A worker has one for each listener that it accepts from.
+// Internal to http: users see Server. A worker thread has one ServerWorker for each listener that it accepts from.
 //
 // Threads: the worker; `counts` and the stages may be read by any thread.
 
@@ -45,7 +45,7 @@ inline constexpr Duration gathered_max = 200_us;
 
 class ServerWorker {
  public:
-  // The state that the workers of a server share; it outlives them.
+  // The state that the workers of a server share; it outlives the workers.
   struct Shared {
     const Router& router;
     const ServerOptions& options;
@@ -121,16 +121,18 @@ class ServerWorker {
   static const char* no_room_for_body(Status status) noexcept;
   // Updates the count after a held body has grown or was freed.
   void hold_body(std::uint32_t place, std::size_t before, std::size_t after) noexcept;
-  // Whether a request of this route is rejected because it waited too long. Its own connection was not ready for it
-  // until `since`.
+  // Whether a request of this route is rejected because it waited too long. The request's own connection was not ready
+  // for it until `since`.
   bool rejects_late(std::uint32_t route, int fd, Instant since) noexcept {
     if (!delay_.may_be_costly(route)) return false;
     delay_.begins();
     return delay_.is_costly(route) && delay_rejects(fd, since);
   }
-  // The response to a message of `remote` that is rejected before it is a request; counted and logged.
+  // The response to a message of `remote` that is rejected before it becomes a request; the rejection is counted and
+  // logged.
   Response reject(Status status, std::string_view reason, const Remote& remote);
-  // Call it after a send has been submitted: sends the bytes that wait for the end of a long iteration.
+  // Call it after a send has been submitted: if the iteration has been long, sends the bytes that would otherwise wait
+  // for its end.
   void hand_over() noexcept {
     if (delay_.worked_until() - std::max(handed_over_, loop_.now()) < gathered_max) [[likely]]
       return;
@@ -146,14 +148,16 @@ class ServerWorker {
   // The endpoint of a connection on `fd`, from which `received` has been read; with TLS, if configured. std::bad_alloc:
   // `fd` still belongs to the caller.
   Endpoint endpoint_of(int fd, std::string_view received);
-  // Whether connections of this peer begin with a header of the PROXY protocol.
+  // Whether connections from this peer must begin with a header of the PROXY protocol.
   bool is_introducer(const Address& peer) const noexcept {
     return options().proxy_protocol && is_trusted(peer, options().trusted_proxies);
   }
-  // `proxy` has sent something other than such a header; counted and logged.
+  // Counts and logs that `proxy` sent something other than such a header.
   void reject_introduction(const Address& proxy, const char* reason);
-  // Adds a connection of `peer`, at the other end of `fd`, and returns its place, or 0 if no limit applies to it.
-  // Nullopt: its limit is reached, and closing `fd` resets this connection. std::bad_alloc: nothing has changed.
+  // Adds a connection of `peer`, at the other end of `fd`, and returns the peer's place, or 0 if no limit applies to
+  // the peer.
+  // Nullopt: the limit of the peer is reached, and closing `fd` resets this connection. std::bad_alloc: nothing has
+  // changed.
   std::optional<std::uint32_t> enter(const Address& peer, int fd);
   // Removes a connection of the client.
   void leave(std::uint32_t place) noexcept;
@@ -165,10 +169,10 @@ class ServerWorker {
   // A connection leaves HTTP, but is still counted.
   void add(Upgraded& upgraded);
   std::uint64_t open_connections() const noexcept { return counts.connections.get(); }
-  // A connection has ended. It must be the caller's last action, because it may destroy this together with the last
-  // connection of a drain.
+  // A connection has ended. The call must be the caller's last action, because the end of the last connection of a
+  // drain may destroy this object.
   void ended();
-  // The same, after a listener was closed.
+  // Does the same after a listener has been closed.
   void check_drained();
 
   ServerCounts<SingleWriterCounter> counts;

@@ -1,4 +1,4 @@
-// A connection that has left HTTP: its task, from the 101 until it ends.
+// A connection that has left HTTP, and its task, from the 101 until the task ends.
 
 #pragma once
 
@@ -22,8 +22,8 @@ class Upgraded final : public Link {
   static Upgraded* make(std::string_view protocol, Upgrade::Callable talk);
   static void free(Upgraded* upgraded) noexcept;
 
-  // Decides about a handler's request to leave HTTP: returns `wanted`, which is an upgrade, or a rejection.
-  // The body of the request has been read to its end, and the connection is to continue.
+  // Decides about the upgrade that a handler has returned as `wanted`: returns `wanted`, or a rejection. `can_upgrade`:
+  // the body of the request has been read to its end, and the connection is to continue.
   static Response respond(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade);
 
   std::string_view protocol() const noexcept { return protocol_; }
@@ -31,10 +31,10 @@ class Upgraded final : public Link {
   bool allows_any_origin() const noexcept { return allows_any_origin_; }
   // The trace of the request; call it before begin().
   void set_trace(log::TraceId trace) noexcept { span_.trace = trace; }
-  // Its place in the worker's table, which is freed when it ends; call it before begin().
+  // The client's place in the worker's table, which is freed when the connection ends; call it before begin().
   void set_client(std::uint32_t client) noexcept { client_ = client; }
-  // Calls the callable with the connection `endpoint`, from which `received` has been read; frees itself when the task
-  // has ended, which may be immediately.
+  // Calls the callable with the connection `endpoint`, from which `received` has been read; this object frees itself
+  // when the task has ended, which may be immediately.
   void begin(ServerWorker& worker, const Endpoint& endpoint, std::string_view received) noexcept;
   // Asks the task to end.
   void stop() noexcept { run_.stop(Code::Cancelled); }
