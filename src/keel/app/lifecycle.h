@@ -52,8 +52,8 @@ struct Module {
   std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
   Function<Result<>()> start = {};      // Empty: there is nothing to do at the start.
   Function<void()> stop = {};           // Called only if `start` succeeded. Empty: nothing to do.
-  Duration start_timeout = {};          // Time limit of `start`, not counting the wait for its needs; 0: the Lifecycle's.
-  bool lazy = false;                    // start() does not start it; the first module that needs it, or ensure(), does.
+  Duration start_timeout = {};  // Time limit of `start`, not counting the wait for its needs; 0: the Lifecycle's.
+  bool lazy = false;            // start() does not start it; the first module that needs it, or ensure(), does.
 };
 
 // The state of a module, or of a step that was record()ed.

@@ -286,7 +286,8 @@ void list_fields(Schema& v, T& section) {
     section.fields(v);
   } else {
     static_assert(are_keys<T>(),
-                  "a key of a configuration has lowercase letters, digits and single underscores: call the field connections_max instead of connectionsMax");
+                  "a key of a configuration has lowercase letters, digits and single underscores: call the field "
+                  "connections_max instead of connectionsMax");
     Fields<T>::visit(section, [&v](auto&... each) {
       const std::string_view* name = Fields<T>::names.data();
       (list_field(v, *name++, each), ...);

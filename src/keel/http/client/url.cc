@@ -58,7 +58,8 @@ Result<std::uint16_t> read_port(std::string_view digits) {
     return fail(Code::InvalidArgument, "the port of a URL must be a number from 1 to 65535");
   }
   for (const char c : digits) value = value * 10 + static_cast<unsigned>(c - '0');
-  if (value == 0 || value > 65535) return fail(Code::InvalidArgument, "the port of a URL must be a number from 1 to 65535");
+  if (value == 0 || value > 65535)
+    return fail(Code::InvalidArgument, "the port of a URL must be a number from 1 to 65535");
   return static_cast<std::uint16_t>(value);
 }
 
@@ -75,7 +76,8 @@ Result<> check_target(std::string_view target) {
     if (target[i] != '%') continue;
     const bool is_escape =
         query - i > 2 && ascii::hex_value(target[i + 1]) >= 0 && ascii::hex_value(target[i + 2]) >= 0;
-    if (!is_escape) return fail(Code::InvalidArgument, "a '%' in the path of a URL must be followed by two hexadecimal digits");
+    if (!is_escape)
+      return fail(Code::InvalidArgument, "a '%' in the path of a URL must be followed by two hexadecimal digits");
     if (target[i + 1] == '0' && target[i + 2] == '0') {
       return fail(Code::InvalidArgument, "the path of a URL must not have %00");
     }
@@ -122,7 +124,8 @@ Result<Url> Url::parse(std::string_view text) {
   if (text.size() > bytes_max) return fail(Code::InvalidArgument, "a URL must have at most 8000 bytes");
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
-      return fail(Code::InvalidArgument, "a URL must have no blanks, control characters or bytes from 0x80: escape them");
+      return fail(Code::InvalidArgument,
+                  "a URL must have no blanks, control characters or bytes from 0x80: escape them");
     }
   }
   text = text.substr(0, text.find('#'));

@@ -20,8 +20,8 @@ struct Field {
 };
 
 namespace byte_class {
-inline constexpr std::uint8_t token = 1;   // tchar
-inline constexpr std::uint8_t host = 2;    // reg-name without '%' and ','
+inline constexpr std::uint8_t token = 1;  // tchar
+inline constexpr std::uint8_t host = 2;   // reg-name without '%' and ','
 // bytes of a path and a query, including "%?/" and brackets, which browsers send unescaped
 inline constexpr std::uint8_t target = 4;
 

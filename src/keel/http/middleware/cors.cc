@@ -44,7 +44,8 @@ Cors::Cors(CorsOptions options) : options_(std::move(options)) {
   KEEL_CHECK(!any_ || !options_.credentials, "CORS with credentials must name its origins: a browser refuses \"*\"");
   for (const std::string& origin : options_.origins) {
     KEEL_CHECK(any_ || is_origin(origin),
-               "an origin must be a scheme, a host, and a port unless it is the default of the scheme: \"https://app.example.com\"");
+               "an origin must be a scheme, a host, and a port unless it is the default of the scheme: "
+               "\"https://app.example.com\"");
   }
   headers_ = joined(options_.headers);
   exposed_ = joined(options_.exposed);

@@ -32,7 +32,8 @@ void BodyReader::begin(const BodyDecoder& decoder, std::string_view first, Wante
 }
 
 bool BodyReader::start(BodyRead& read) {
-  KEEL_EXPECT_AT(waiting_ == nullptr, "read_body() is awaited while another task waits in it: only one task may read at a time",
+  KEEL_EXPECT_AT(waiting_ == nullptr,
+                 "read_body() is awaited while another task waits in it: only one task may read at a time",
                  read.place());
   const bool is_ready = advance();
   const bool is_at_end = is_ready && is_over() && has_used_all();

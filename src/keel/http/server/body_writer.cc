@@ -72,8 +72,8 @@ Result<> BodyWriter::end() noexcept {
 }
 
 bool BodyWriter::Write::start() {
-  KEEL_EXPECT_AT(writer_.waiting_ == nullptr, "write() is awaited while another task waits in it: only one task may write at a time",
-                 place());
+  KEEL_EXPECT_AT(writer_.waiting_ == nullptr,
+                 "write() is awaited while another task waits in it: only one task may write at a time", place());
   if (writer_.length_ && rest_.size() > *writer_.length_ - writer_.written()) {
     too_long_ = true;
     return true;

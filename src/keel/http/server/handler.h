@@ -68,7 +68,8 @@ Handler make_handler(F handler) {
     constexpr bool is_function = std::is_convertible_v<F, Task<Response> (*)(Request&)>;
     constexpr bool is_function_of_const = std::is_convertible_v<F, Task<Response> (*)(const Request&)>;
     static_assert(is_function || is_function_of_const,
-                  "a handler that returns a Task must be a function or a member function: the captures of a lambda are gone after the first suspension");
+                  "a handler that returns a Task must be a function or a member function: the captures of a lambda are "
+                  "gone after the first suspension");
     if constexpr (is_function) {
       made.later = static_cast<Task<Response> (*)(Request&)>(handler);
     } else if constexpr (is_function_of_const) {

@@ -12,8 +12,8 @@
 // A middleware may have just one of the two members. This form needs no coroutine: a synchronous handler stays
 // synchronous. after() runs for each middleware whose before() let the request pass, in reverse order, on any response:
 // a handler's error, its exception and an exceeded deadline have already become problem documents (problem.h). If the
-// task of a streamed body fails before the head was sent, after() runs again, on the problem that replaces the response;
-// but not if the handler is synchronous and a value was kept with Request::set(), which is gone by then.
+// task of a streamed body fails before the head was sent, after() runs again, on the problem that replaces the
+// response; but not if the handler is synchronous and a value was kept with Request::set(), which is gone by then.
 //
 // The other form wraps the rest of the chain, and may await:
 //
@@ -122,9 +122,12 @@ class Middleware {
       constexpr bool is_hook = internal::ActsBefore<C> || internal::ActsAfter<C>;
       constexpr bool is_around = internal::ActsAround<C>;
       static_assert(is_hook || is_around,
-                    "a middleware must have before(http::Request&) that returns std::optional<http::Response>, or after(http::Request&, http::Response&), or be callable with (http::Request&, http::Next), with Next by value, and return Task<http::Response>");
+                    "a middleware must have before(http::Request&) that returns std::optional<http::Response>, or "
+                    "after(http::Request&, http::Response&), or be callable with (http::Request&, http::Next), with "
+                    "Next by value, and return Task<http::Response>");
       static_assert(is_hook || !is_kept || internal::IsKeptAround<C>,
-                    "a middleware that returns a Task must be a function, or an object that has a name and outlives the router: the captures of a lambda are gone after the first suspension");
+                    "a middleware that returns a Task must be a function, or an object that has a name and outlives "
+                    "the router: the captures of a lambda are gone after the first suspension");
       auto* made = new Middleware;
       if constexpr (is_kept) {
         made->object_ = new C(std::move(middleware));

@@ -63,7 +63,7 @@ struct FormPart {
   std::optional<std::string_view> filename;  // It has a value even if that is empty because no file was chosen.
   // The type that the client sent; "text/plain" if it sent none (RFC 7578 §4.4).
   std::string_view content_type;
-  std::string_view body;                     // Only read_form() and Request::form() set the body.
+  std::string_view body;  // Only read_form() and Request::form() set the body.
 };
 
 // Used by request.form<T>(), where a FormPart is a field (data/text_fields.h).

@@ -181,7 +181,8 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
       type = static_cast<Type>(known - std::begin(types));
       text = text.substr(0, colon);
     }
-    if (!is_name(text)) return "a parameter's name must consist of letters, digits, '_' and '-', and begin with a letter or '_'";
+    if (!is_name(text))
+      return "a parameter's name must consist of letters, digits, '_' and '-', and begin with a letter or '_'";
     if (is_rest && !(prefix.empty() && suffix.empty())) return "{name...} must be a whole segment";
     if (is_rest && end != pattern.size()) return "{name...} takes the rest of the path and must come last";
     if (++params > PathParams::capacity) return "a pattern can have at most 16 parameters";

@@ -48,8 +48,9 @@ void Exchange::indent_json(Response& response) {
 
 void Exchange::log_invalid_response(int status) {
   worker_.counts.bugs.add();
-  const Error error(Code::Internal,
-                    "a status must be from 200 to 599, and a field must have no control characters: correct the handler");
+  const Error error(
+      Code::Internal,
+      "a status must be from 200 to 599, and a field must have no control characters: correct the handler");
   worker_.failures().log("a response had a field or a status that cannot be sent", error, request_.route(),
                          log::field("path", request_.path()), log::field("status", status));
 }

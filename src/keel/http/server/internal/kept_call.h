@@ -91,9 +91,9 @@ concept CapturesNothing = requires(const F& f) {
 
 template <class First, class Call, class... Args>
 consteval bool check_call() {
-  static_assert(
-      !(is_borrowed<std::decay_t<Args>> || ...),
-      "an argument that is kept must not refer to the request, which no longer exists when the function runs: copy it, as in std::string(request.path()), and read its body by BodyWriter::read_body()");
+  static_assert(!(is_borrowed<std::decay_t<Args>> || ...),
+                "an argument that is kept must not refer to the request, which no longer exists when the function "
+                "runs: copy it, as in std::string(request.path()), and read its body by BodyWriter::read_body()");
   constexpr bool fits = (is_borrowed<std::decay_t<Args>> || ...) || takes<First, Call, Types<std::decay_t<Args>...>>;
   static_assert(
       fits,

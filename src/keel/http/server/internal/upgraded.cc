@@ -29,7 +29,8 @@ Response Upgraded::respond(ServerWorker& worker, Request& request, Response want
   }
   if (worker.is_draining()) return refuse(Status::ServiceUnavailable, "the server is shutting down");
   if (can_upgrade) return wanted;
-  const Error error(Code::Internal, "a connection can change its protocol only after the request's body: read the body first");
+  const Error error(Code::Internal,
+                    "a connection can change its protocol only after the request's body: read the body first");
   worker.failures().log("a handler returned an upgrade before the request's body was read to its end", error,
                         request.route(), log::field("path", request.path()));
   return refuse(Status::InternalServerError, {});
