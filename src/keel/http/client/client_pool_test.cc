@@ -164,7 +164,9 @@ TEST_P(ClientPools, one_limit_bounds_the_waits_for_both_places) {
 
   const Duration took = now() - began;
   EXPECT_GE(took, 195_ms);
-  if (is_sim()) EXPECT_LT(took, 250_ms);
+  if (is_sim()) {
+    EXPECT_LT(took, 250_ms);
+  }
   ASSERT_TRUE(before.has_ended());
   for (Call* const call : {&before, &late}) {
     const Result<ClientResponse> refused = call->take();

@@ -54,7 +54,10 @@ struct Database : FakeDatabase {
   }
   void commit(std::uint64_t) override { log += " commit "; }
   void roll_back(std::uint64_t) override { log += " rollback "; }
-  void savepoint(std::uint64_t, std::string_view name) override { log += " savepoint:" + std::string(name); }
+  std::optional<testing::FakeError> savepoint(std::uint64_t, std::string_view name) override {
+    log += " savepoint:" + std::string(name);
+    return std::nullopt;
+  }
   void release(std::uint64_t, std::string_view name) override { log += " release:" + std::string(name); }
   void roll_back_to(std::uint64_t, std::string_view name) override { log += " to:" + std::string(name); }
   std::string log;
