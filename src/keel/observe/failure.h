@@ -3,12 +3,12 @@
 //   log::Failure(error).log(log, "request failed", log::field("path", path));
 //
 // Errors of the environment and bugs are logged at level error. The line names the place of the failed call instead of
-// the place that logs, and contains everything that the Error records: the statement, the places that passed the error
-// on, the stack. An error that the application has made itself is logged at the level of its code.
+// the place that logs, and contains everything that the Error records: the SQL statement, the places that passed the
+// error on, and the stack. An error that the application itself made is logged at the level of its code.
 //
-// Lifetime: the Error outlives this.
+// Lifetime: the Error outlives the Failure.
 // Threads:  any.
-// Cost:     a bug's stack is named here (base/stack.h).
+// Cost:     the functions of a bug's stack are looked up by name (base/stack.h).
 
 #pragma once
 

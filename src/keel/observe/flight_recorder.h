@@ -4,15 +4,15 @@
 //   const flight::Doing doing(&tell, this);        // around the code that does a piece of work
 //   flight::note({.verb = "GET", .object = "/users/{id}", …});
 //
-// The module that does the work defines the words; the ones of HTTP are in http/server/server.h.
+// The module that does the work defines the words of its entries; http/server/server.h has those of HTTP.
 //
-// It is used by the report of a crash, the report of a stalled worker, and the admin listener. Threads without a
-// recorder record nothing.
+// Crash reports, reports of stalled workers and the admin listener use the recorder. Threads without a recorder record
+// nothing.
 //
 // Threads:  recording belongs to the thread that made the recorder; reading is for any thread at any time and
 //           async-signal-safe. Doing is read on its own thread, in a signal handler.
 // Lifetime: verb and object of an entry live as long as the recorder.
-// Cost:     a note is ten stores; 8 KiB a recorder. Doing is four.
+// Cost:     a note takes ten stores; a recorder has 8 KiB. Doing is four.
 
 #pragma once
 
@@ -84,7 +84,7 @@ class FlightRecorder {
   static void each(FunctionRef<void(const FlightRecorder&)> f) noexcept;
 
  private:
-  // One slot is being written, and on a machine that reorders stores also the next one.
+  // One slot may be in the middle of a write; on a machine that reorders stores, so may the next one.
   static constexpr int slot_count = entries_max + 2;
   using Slot = std::array<std::atomic<std::uint64_t>, 8>;
   // Addresses are below 2^48, and these texts below 64 KiB.

@@ -8,8 +8,8 @@
 //
 // A struct (data/fields.h) adds its fields under their names: bool, numbers, text, Duration, enums by the name of their
 // value (one without a name as its number), types that are written as text (base/text_value.h), and std::optional of
-// these, which is left out if it is empty. A struct with a list, another struct or a config::Secret within does not
-// compile, so that data is not logged by accident. A password in a std::string is logged like any text: use a
+// these; an empty std::optional is left out. A struct with a list, another struct or a config::Secret within does not
+// compile, so that no data is logged by accident. A password in a std::string is logged like any text: use a
 // config::Secret.
 //
 // Recording copies the fields in binary into the thread's ring (observe/log_ring.h) and does nothing else: it formats
@@ -20,10 +20,10 @@
 //            state has changed. debug: details of single requests.
 //
 // Ownership: messages, components and field names are literals, checked when compiled; field values are copied.
-//            A string is kept up to string_bytes_max; a record larger than half its ring is dropped and counted.
+//            A string is truncated to string_bytes_max; a record larger than half its ring is dropped and counted.
 // Threads:   any; one Logger may be used by several threads concurrently (with() included).
 // Cost:      a disabled level costs one relaxed load. A line of three to five fields takes 5 ns, and 20 ns more for the
-//            clock on a thread that is not a worker. If KEEL_BARE=1, only the arguments are evaluated. A struct is
+//            clock on a thread that is not a worker. With KEEL_BARE=1, only the arguments are evaluated. A struct is
 //            first encoded in a block of the thread's pool, and copied from there.
 
 #pragma once
@@ -82,13 +82,13 @@ constexpr bool is_name(std::string_view text) {
 }
 }  // namespace internal
 
-// A field or component name: a literal of [A-Za-z0-9_.-] that is not one of the names that every line has.
+// A field or component name: a literal of [A-Za-z0-9_.-] that is none of the names that are in every line.
 class Name {
  public:
   template <std::size_t N>
   consteval Name(const char (&text)[N]) : text_(text), size_(N - 1) {
-    if (N < 2 || N > 64) throw "a name has 1 to 63 characters";
-    if (!internal::has_name_characters({text, N - 1})) throw "a name consists of letters, digits, '_', '.' and '-'";
+    if (N < 2 || N > 64) throw "a name must have 1 to 63 characters";
+    if (!internal::has_name_characters({text, N - 1})) throw "a name must consist of letters, digits, '_', '.' and '-'";
     if (internal::is_taken({text, N - 1})) throw "every line has this field already: choose another name";
   }
   constexpr const char* data() const { return text_; }
@@ -106,7 +106,7 @@ class Message {
   template <std::size_t N>
   consteval Message(const char (&text)[N], std::source_location where = std::source_location::current())
       : text_(text), size_(N - 1), where_(where) {
-    if (N < 2 || N > 1024) throw "a message has 1 to 1023 characters";
+    if (N < 2 || N > 1024) throw "a message must have 1 to 1023 characters";
   }
   constexpr std::string_view view() const { return {text_, size_}; }
   constexpr std::source_location where() const { return where_; }
@@ -123,7 +123,7 @@ class Message {
   std::source_location where_;
 };
 
-// A name and a value of one of the seven kinds; made by field(), used in the same expression.
+// A name and a value of one of the seven kinds; made by field(), and to be used in the same expression.
 template <class T>
 struct Field {
   Name name;
@@ -145,7 +145,7 @@ auto field(Name name, const T& value) noexcept {
     return Field<double>{name, static_cast<double>(value)};
   } else {
     static_assert(std::is_integral_v<T> && !std::is_same_v<T, char>,
-                  "a field is a bool, an integer, a floating-point number, text, a Duration or an Error");
+                  "a field must be a bool, an integer, a floating-point number, text, a Duration or an Error");
     if constexpr (std::is_signed_v<T>) {
       return Field<std::int64_t>{name, value};
     } else {
@@ -182,7 +182,7 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 template <class T>
 void add_field(Encoded& to, std::string_view name, const T& value) {
   static_assert(
-      !requires { value.reveal(); }, "a secret is not logged: log the other fields one by one, by log::field()");
+      !requires { value.reveal(); }, "a secret must not be logged: log the other fields one by one, by log::field()");
   if constexpr (std::is_same_v<T, bool>) {
     to.add(name, Kind::Bool, value);
   } else if constexpr (std::is_same_v<T, Duration>) {
@@ -206,8 +206,7 @@ void add_field(Encoded& to, std::string_view name, const T& value) {
   } else {
     static_assert(
         requires { value.reveal(); },
-        "a struct that is logged has bool, numbers, text, Duration, enums, types that are written as text "
-        "(keel/base/text_value.h) and std::optional of these: log its fields one by one, by log::field()");
+        "a struct that is logged can have only bool, numbers, text, Duration, enums, types that are written as text (keel/base/text_value.h) and std::optional of these: log its fields one by one, by log::field()");
   }
 }
 template <class T>
@@ -225,7 +224,7 @@ consteval bool are_log_names() {
 
 }  // namespace internal
 
-// A component and its level; one for each name, for as long as the process lives.
+// A component and its level; there is one for each name, and it lives as long as the process.
 class Component {
  public:
   explicit Component(std::string_view name, Level level) noexcept : name_(name), level_(level) {}
@@ -256,14 +255,14 @@ class Logger {
   Logger(Logger&&) = default;
   Logger& operator=(Logger&&) = default;
 
-  // Returns a Logger that adds `fields` to each of its lines. Copies them into a pooled block.
+  // Returns a Logger that adds `fields` to each of its lines. Copies the fields into a pooled block.
   template <class... T>
   Logger with(const Field<T>&... fields) const {
     Logger child(component_);
     if constexpr (is_recorded) {
       const std::uint32_t bytes = (0u + ... + bytes_of(fields));
       if (context_fields_ + sizeof...(fields) > context_fields_max) [[unlikely]]
-        throw_bug("a Logger is given more than 64 fields by with()", std::source_location::current());
+        throw_bug("a Logger was given more than 64 fields by with()", std::source_location::current());
       child.context_.append(context_.view());
       char* at = child.context_.reserve(bytes);
       (encode(at, fields), ...);
@@ -284,7 +283,7 @@ class Logger {
       all.count = context_fields_;
       (add(all, fields), ...);
       if (all.count > context_fields_max) [[unlikely]]
-        throw_bug("a Logger is given more than 64 fields by with()", std::source_location::current());
+        throw_bug("a Logger was given more than 64 fields by with()", std::source_location::current());
       child.context_ = std::move(all.bytes);
       child.context_fields_ = static_cast<std::uint8_t>(all.count);
     }
@@ -353,9 +352,7 @@ class Logger {
       ++to.count;
     } else if constexpr (internal::LoggedStruct<T>) {
       static_assert(internal::are_log_names<T>(),
-                    "a field of a struct that is logged is not called time, level, component, message, trace or "
-                    "source, as every line has these, and has a name of ASCII letters and digits: log it by "
-                    "log::field(\"name\", value)");
+                    "a field of a struct that is logged must have a name of ASCII letters and digits that is not time, level, component, message, trace or source, which every line has: log it by log::field(\"name\", value)");
       Fields<T>::visit(value, [&to](const auto&... each) {
         const std::string_view* name = Fields<T>::names.data();
         (internal::add_field(to, *name++, each), ...);
@@ -363,7 +360,7 @@ class Logger {
     } else {
       static_assert(
           internal::LoggedStruct<T>,
-          "an argument of a log line is log::field(\"name\", value), an Error, or a struct whose fields are values");
+          "an argument of a log line must be log::field(\"name\", value), an Error, or a struct whose fields are values");
     }
   }
   void record(Level level, Message message, const internal::Encoded& fields) const;

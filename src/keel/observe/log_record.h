@@ -1,7 +1,7 @@
 // keel/observe/log_record.h — a record as the reader of a ring sees it.
 //
-// Lifetime: valid during the call that Reader::drain makes; its texts as well, except component, message, file and
-//           field names, which live as long as the process.
+// Lifetime: a record and its texts are valid during the call that Reader::drain makes; component, message, file and
+//           field names live as long as the process.
 // Threads:  the reader's.
 // Cost:     fields are decoded as for_each passes them.
 
@@ -25,13 +25,13 @@ using FieldKind = internal::Kind;
 // A field of a record: its name and its value.
 struct FieldView {
   std::string_view name;
-  // Equal for fields with the same literal as name and the same kind, and different for all others.
+  // Equal for two fields if and only if their names are the same literal and their kinds are the same.
   std::uint64_t key = 0;
   FieldKind kind = FieldKind::Bool;
   // By kind: Bool, Int, Uint and Duration (nanoseconds) in `word`, Double in `number`, String and Error in `text`.
   std::uint64_t word = 0;
   double number = 0;
-  std::string_view text;       // The memory is readable up to the next multiple of eight.
+  std::string_view text;       // The memory after the text is readable up to the next multiple of eight bytes.
   Code code = Code::Internal;  // Error
   int errno_value = 0;         // the errno of an Error, or 0
 };

@@ -8,11 +8,11 @@
 // A flood of lines does not displace lines of higher levels: the last quarter of a ring is for warnings and errors, the
 // last eighth only for errors, and a record never displaces one of a higher rank.
 //
-// Threads:  a Ring belongs to the thread that made it and is destroyed there. One Reader exists at a time; its calls
-//           come from one thread at a time (the caller locks).
-// Lifetime: records outlive their Ring, so that the Reader still gets them. Without a Reader they are dropped and
+// Threads:  a Ring belongs to the thread that made it and is destroyed there. One Reader exists at a time; only one
+//           thread at a time may call it (the caller locks).
+// Lifetime: records outlive their Ring, so that the Reader still gets them. Without a Reader, records are dropped and
 //           counted.
-// Cost:     room in a ring is one compare; publishing is one store. Reading is paid by the reader.
+// Cost:     checking for room in a ring takes one comparison, publishing one store. Reading costs only the reader.
 
 #pragma once
 
@@ -33,19 +33,20 @@ class Record;
 
 enum class Overflow : std::uint8_t {
   DropNewest,  // The record that does not fit is lost. The worker never waits.
-  // The oldest records are lost, and the worker never waits. If the reader holds the oldest record, or if that has a
-  // higher rank, the newest record is lost instead.
+  // The oldest records are lost, and the worker never waits. If the reader holds the oldest record, or if that record
+  // has a higher rank, the newest record is lost instead.
   DropOldest,
-  Block,  // The worker waits for the writer. If there is no writer thread, this is DropNewest.
+  Block,  // The worker waits for the writer. If there is no writer thread, Block acts as DropNewest.
 };
 
 // The size of a ring, and what happens when it is full.
 struct RingOptions {
-  std::size_t bytes = 1 << 20;  // Rounded up to a power of two, at least 4 KiB. A record has at most half of it.
+  // Rounded up to a power of two, at least 4 KiB. A record can take at most half of the ring.
+  std::size_t bytes = 1 << 20;
   Overflow overflow = Overflow::DropNewest;
 };
 
-// The default options of rings that are made from now on. Call at start-up.
+// Sets the default options of rings that are made from now on. Call at start-up.
 void set_ring_options(const RingOptions& options) noexcept;
 RingOptions ring_options() noexcept;
 
@@ -60,7 +61,7 @@ inline constexpr std::size_t level_count = static_cast<std::size_t>(Level::Fatal
 
 namespace internal {
 
-// A single-producer, single-consumer ring of bytes. Positions count up for ever; the low bits are the place.
+// A single-producer, single-consumer ring of bytes. Positions only count up; their low bits are the place in the ring.
 class RingBody {
  public:
   explicit RingBody(const RingOptions& options);
@@ -74,7 +75,7 @@ class RingBody {
       return reserve_slow(bytes, level);
     return data_ + (next_ & mask_);
   }
-  // Producer: publishes what was reserved last.
+  // Producer: publishes the bytes that were reserved last.
   void commit(std::uint32_t bytes) noexcept {
     next_ += bytes;
     head_.store(next_, std::memory_order_release);
@@ -84,7 +85,7 @@ class RingBody {
   std::size_t drain(FunctionRef<void(const Record&)> f);
   using Counts = std::array<std::uint64_t, level_count>;  // Counts of records, by level.
   void add_dropped(Counts& to) const noexcept;
-  // Adds the records in the ring; only after the producer has ended.
+  // Adds the records in the ring to `to`; call it only after the producer has ended.
   void add_left(Counts& to) noexcept;
 
   std::atomic<bool> closed = false;  // The producer has ended.
@@ -94,7 +95,7 @@ class RingBody {
   char* reserve_slow(std::uint32_t bytes, Level level) noexcept;
   // The part of the ring that records of this level may fill.
   std::uint64_t share(Level level) const noexcept;
-  // False when the oldest record must not be dropped for one of `level`.
+  // False when the oldest record must not be dropped for a record of `level`.
   bool discard_oldest(Level level) noexcept;
   bool try_hold_tail() noexcept { return !tail_held_.exchange(true, std::memory_order_acquire); }
   void release_tail() noexcept { tail_held_.store(false, std::memory_order_release); }
@@ -108,14 +109,14 @@ class RingBody {
   std::uint64_t capacity_ = 0;
   std::uint64_t mask_ = 0;
   Overflow overflow_;
-  // The producer writes it.
+  // Written by the producer.
   alignas(64) std::uint64_t next_ = 0;
   std::uint64_t soft_limit_ = 0;  // A record that ends before this position fits without a further check.
   bool woke_reader_ = false;
   std::array<SingleWriterCounter, level_count> dropped_;
   std::atomic<std::uint64_t> head_ = 0;
-  // The consumer writes it. With DropOldest the producer moves the tail too, and `tail_held_` decides which of them
-  // may.
+  // Written by the consumer. With DropOldest, the producer moves the tail too, and `tail_held_` decides which of the
+  // two may do so.
   alignas(64) std::atomic<std::uint64_t> tail_ = 0;
   std::atomic<bool> tail_held_ = false;
 };
@@ -126,8 +127,8 @@ constinit inline thread_local RingBody* current_ring = nullptr;
 RingBody& acquire_shared() noexcept;
 void release_shared() noexcept;
 
-// Runs after every record, on the recording thread, one at a time. A writer without its own thread uses it. It does not
-// run after records in a RingBody that does not belong to a Ring.
+// A hook that runs after every record, on the recording thread; only one call runs at a time. A log writer that has no
+// thread uses the hook. The hook does not run after records in a RingBody that does not belong to a Ring.
 struct CommitHook {
   void (*call)(void* context) noexcept = nullptr;
   void* context = nullptr;
@@ -159,11 +160,11 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Calls `f` with every record that was recorded before the call: in order within a thread, one thread after the
-  // other. The Record is valid during the call. Returns the number of records. `f` must not record.
+  // Calls `f` with every record that was recorded before the call: the records of one thread in their order, then those
+  // of the next thread. The Record is valid during the call. Returns the number of records. `f` must not record.
   std::size_t drain(FunctionRef<void(const Record&)> f);
-  // Sleeps until `timeout` is over, wake() is called or a ring is more than half full; returns immediately if that
-  // happened since the last wait() returned.
+  // Sleeps until `timeout` is over, wake() is called or a ring is more than half full; returns immediately if one of
+  // the last two has happened since the last wait() returned.
   void wait(Duration timeout) noexcept;
   void wake() noexcept;  // May be called on any thread.
 

@@ -33,16 +33,16 @@ bool is_name(std::string_view text, bool colons) {
 void check_bounds(std::string_view name, const Bounds& bounds) {
   const std::span<const std::uint64_t> edges = bounds.edges();
   if (edges.empty()) refuse(name, "a histogram needs bounds");
-  if (bounds.size() > Bounds::max) refuse(name, "a histogram has at most 32 bounds");
+  if (bounds.size() > Bounds::max) refuse(name, "a histogram must have at most 32 bounds");
   static_assert(Bounds::max == 32, "the sentence above says so");
   for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (edges[i] > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) refuse(name, "a bound is not negative");
+    if (edges[i] > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) refuse(name, "a bound must not be negative");
     if (i > 0 && edges[i] <= edges[i - 1]) refuse(name, "bounds ascend");
   }
 }
 
 void check_names(Kind kind, std::string_view name, std::string_view help, Labels labels) {
-  if (!is_name(name, true)) refuse(name, "a name matches [a-zA-Z_:][a-zA-Z0-9_:]*");
+  if (!is_name(name, true)) refuse(name, "a name must match [a-zA-Z_:][a-zA-Z0-9_:]*");
   if (help.empty()) refuse(name, "a metric needs a help sentence");
   if ((kind == Kind::Counter) != name.ends_with("_total"))
     refuse(name, "names of counters, and only these, must end in _total");
@@ -50,7 +50,7 @@ void check_names(Kind kind, std::string_view name, std::string_view help, Labels
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string_view label = list[i].name;
     if (!is_name(label, false) || label.starts_with("__")) {
-      refuse(name, "a label name matches [a-zA-Z_][a-zA-Z0-9_]* and does not begin with __");
+      refuse(name, "a label name must match [a-zA-Z_][a-zA-Z0-9_]* and must not begin with __");
     }
     if (kind == Kind::Histogram && label == "le")
       refuse(name, "a histogram cannot have the label le, which names the bounds of its buckets");

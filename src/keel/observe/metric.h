@@ -11,16 +11,16 @@
 // Counter, Gauge and Histogram are small values, looked up once at set-up and copied freely. Recording goes to the
 // thread's own cells (observe/metric_cells.h); they are summed when the metrics are read.
 //
-// Errors:   a mistake in set-up aborts and names the metric. Mistakes are: a bad name; no help; a counter whose name
-//           does not end in _total; a histogram without bounds, with more than Bounds::max, or with bounds that do not
-//           ascend; and a name that is registered already with another kind, help, bounds or label names. Registering
-//           the same name and label values again returns the same series.
+// Errors:   a mistake in the set-up of a metric aborts with a message that names the metric. Mistakes are: a bad name;
+//           no help; a counter whose name does not end in _total; a histogram without bounds, with more than
+//           Bounds::max, or with bounds that do not ascend; and a name that is registered already with another kind,
+//           help, bounds or label names. Registering the same name and label values again returns the same series.
 // Lifetime: the registry outlives every Counter, Gauge and Histogram used and every GaugeFunction.
 // Threads:  recording on any; the registry's functions on any thread (they take a lock; do not use them on the request
 //           path).
 // Cost:     counter 0.5 ns, histogram 5 ns on a worker (metric_bench); 5 and 11 ns on a thread without cells. A
-//           histogram with explicit bounds also takes a call and a binary search; its memory is that of its bounds
-//           instead of 145 buckets. If KEEL_BARE=1, recording is compiled out.
+//           histogram with explicit bounds costs a call and a binary search more; it has a bucket for each bound
+//           instead of 145 buckets. With KEEL_BARE=1, recording is compiled out.
 // Source:   names and labels as in the Prometheus data model.
 
 #pragma once
@@ -78,7 +78,7 @@ constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
   if (value <= 4) return value == 0 ? 0 : static_cast<std::uint32_t>(value) - 1;
   const std::uint64_t v = value - 1;
   const auto power = static_cast<std::uint32_t>(std::bit_width(v)) - 1;
-  // The highest of v's first three bits adds 4, which counts one power of two too many.
+  // The highest of v's first three bits adds 4 to the index, so the factor counts one power of two less.
   const auto bucket = (power - 2) * 4 + static_cast<std::uint32_t>(v >> (power - 2));
   return bucket < histogram_buckets ? bucket : histogram_buckets - 1;
 }
@@ -105,8 +105,8 @@ class Bounds {
   constexpr Bounds(std::initializer_list<std::uint64_t> bounds) noexcept {
     for (const std::uint64_t bound : bounds) add(bound);
   }
-  // The bounds are powers of two, in the unit of the recorded values; `units` of these are one exported unit. Internal
-  // buckets have edges there, so exported counts are exact although the histogram is log-linear.
+  // The bounds are powers of two, in the unit of the recorded values; `units` of these are one exported unit. The
+  // internal buckets have edges at these bounds, so exported counts are exact although the histogram is log-linear.
   static constexpr Bounds log_linear(double units, std::initializer_list<std::uint8_t> powers) noexcept {
     Bounds made;
     for (const std::uint8_t power : powers) made.add(std::uint64_t{1} << power);
@@ -147,9 +147,9 @@ inline constexpr Bounds size_bytes = Bounds::log_linear(1, {6, 8, 9, 10, 11, 12,
 
 namespace internal {
 
-// The form of a histogram, if it differs from the usual one, which is log-linear and records each observation.
+// The form of a histogram that differs from the usual one, which is log-linear and records each observation.
 struct HistogramForm {
-  std::uint32_t every = 1;  // One observation in this many is recorded, with that weight.
+  std::uint32_t every = 1;  // One observation in this many is recorded, and counts this many times.
   Bounds bounds;
 };
 void observe(const HistogramForm& form, std::uint32_t first_cell, std::uint64_t value) noexcept;
@@ -173,8 +173,8 @@ class Counter {
   std::uint32_t cell_;
 };
 
-// A value that goes up and down, one for all threads: for values that change rarely. Use a GaugeFunction for values
-// that change with every request.
+// A value that goes up and down, shared by all threads; use it for values that change rarely. Use a GaugeFunction for
+// values that change with every request.
 class Gauge {
  public:
   void set(double value) const noexcept {
@@ -195,7 +195,7 @@ class Histogram {
  public:
   class [[nodiscard]] Timer;
 
-  // Units as recorded: nanoseconds for durations, bytes for size_bytes.
+  // `value` is in the recorded unit: nanoseconds for durations, bytes for size_bytes.
   [[gnu::always_inline]] void observe(std::uint64_t value) const noexcept {
     if constexpr (is_recorded) {
       if (form_ != nullptr) [[unlikely]]
@@ -206,15 +206,16 @@ class Histogram {
   [[gnu::always_inline]] void observe(Duration value) const noexcept {
     observe(static_cast<std::uint64_t>(value.count_ns() < 0 ? 0 : value.count_ns()));
   }
-  // Records the time until it is destroyed: the time of a block, across its awaits.
+  // Records the time until the Timer is destroyed: the time of a block, including its awaits.
   //   auto timing = lookup_seconds.time();
-  // Uses the current Host's clock, read twice (some 20 ns each on a worker); virtual in a simulation.
+  // The Timer reads the current Host's clock twice (some 20 ns each on a worker); in a simulation the time is virtual.
   Timer time() const noexcept;
 
   std::uint64_t count() const noexcept;
   std::uint64_t sum() const noexcept;
-  // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations. If
-  // you give your own bounds, it is the bound that they do not exceed, or the last one when they exceed all.
+  // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations. In a
+  // histogram with explicit bounds, the result is the bound that they do not exceed, or the last bound if they exceed
+  // all.
   std::uint64_t quantile(double q) const noexcept;
 
  private:
@@ -238,7 +239,7 @@ class Histogram::Timer {
   Timer& operator=(const Timer&) = delete;
 
   Duration elapsed() const noexcept { return Host::current().precise_now() - began_; }
-  // Discards the observation: the measured work did not complete, or does not belong into the histogram.
+  // Discards the observation: the measured work did not complete, or does not belong in the histogram.
   void drop() noexcept { is_dropped_ = true; }
 
  private:
@@ -272,7 +273,7 @@ enum class Kind : std::uint8_t { Counter, Gauge, Histogram };
 
 // The thread on which a function is called.
 enum class Calls : std::uint8_t {
-  OnReader,  // The thread that reads; the function must be safe there.
+  OnReader,  // The thread that reads the metrics; the function must be safe to call there.
   // The function is called only on the thread that registered it, when that thread calls Registry::sample(); readers
   // see the last result.
   OnThisThread,
@@ -291,8 +292,8 @@ struct Series {
   // The cell of a counter, or the first bucket of a histogram; its buckets are followed by the sum.
   std::uint32_t cell = 0;
   std::atomic<double>* value = nullptr;  // The value of a gauge.
-  bool has_function = false;             // True: it has functions instead of a cell.
-  std::uint32_t functions = 0;           // The number of functions (0: it currently has no value).
+  bool has_function = false;             // True: the series has functions instead of a cell.
+  std::uint32_t functions = 0;           // The number of functions (0: the series currently has no value).
   double function_value = 0;             // The sum of the functions at this reading.
 };
 // A metric with all of its series.

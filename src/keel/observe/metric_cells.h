@@ -1,10 +1,10 @@
-// keel/observe/metric_cells.h — the storage of counts: 64-bit cells, one set per worker, summed when the metrics are
-// read.
+// keel/observe/metric_cells.h — the storage of counts: 64-bit cells, one set for each worker, which are summed when the
+// metrics are read.
 //
 //   metrics::ThreadCells cells;           // on the worker's thread, for as long as it runs
 //
 // A cell is identified by a number (an index); every thread has a place for it. A thread that has installed ThreadCells
-// adds with a plain load and store; every other thread adds atomically to one shared place. Places are allocated in
+// adds with a plain load and store; all other threads add atomically to one shared place. Places are allocated in
 // chunks, so that cells can be made while threads run.
 //
 // Threads:  ThreadCells belongs to the thread that made it and is destroyed there; its counts are kept.
@@ -43,7 +43,7 @@ inline void add(std::uint32_t index, std::uint64_t n) noexcept {
     shared_cells().at(index).fetch_add(n, std::memory_order_relaxed);
   }
 }
-// Two look-ups for the price of one: bucket and sum of a histogram are in one chunk.
+// Two additions for the price of one lookup: the bucket and the sum of a histogram are in one chunk.
 inline void add_two(std::uint32_t a, std::uint64_t n, std::uint32_t b, std::uint64_t m) noexcept {
   if (CellSet* own = current_cells) [[likely]] {
     Cell* const chunk = own->chunks[a / chunk_cells].load(std::memory_order_acquire);
@@ -62,7 +62,7 @@ inline void add_two(std::uint32_t a, std::uint64_t n, std::uint32_t b, std::uint
 std::uint32_t make_chunk();
 // Frees the chunk: the caller guarantees that no thread adds to it any more.
 void free_chunk(std::uint32_t chunk) noexcept;
-// Sums `chunk` over all threads into `sums` (chunk_cells of them).
+// Sums the cells of `chunk` over all threads into `sums`, which has chunk_cells elements.
 void read_chunk(std::uint32_t chunk, std::span<std::uint64_t> sums) noexcept;
 std::uint64_t read_cell(std::uint32_t index) noexcept;
 

@@ -6,8 +6,8 @@
 //   long …                                                                          // and every RepeatedState::calm:
 //   switch (state_.look(now)) { case Continues: …times(), lasted(now)…; case Over: …; }
 //
-// The state is over once it has been absent for `calm`, so a flickering state counts as one. It is logged when it
-// begins, each `interval` with its count, and when it is over.
+// The state is over once it has been absent for `calm`, so a flickering state counts as one. The state is logged when
+// it begins, each `interval` with its count, and when it is over.
 //
 // Threads: a value.
 // Cost:    a few instructions.
@@ -31,7 +31,7 @@ class RepeatedState {
   void leave(Instant now) noexcept;
 
   enum class Report : std::uint8_t { Nothing, Continues, Over };
-  // Returns which line has to be logged. The state can begin again after Over.
+  // Returns the kind of line that has to be logged. The state can begin again after Over.
   Report look(Instant now) noexcept;
 
   // The count, start and end of the current state; once it is over, those of the previous state.
@@ -40,7 +40,7 @@ class RepeatedState {
 
  private:
   bool is_on_ = false;     // The state has begun and is not over.
-  bool is_there_ = false;  // enter() was called, and leave() was not.
+  bool is_there_ = false;  // enter() has been called, and leave() has not been called since.
   std::uint64_t times_ = 0;
   Instant began_, said_, left_;
 };

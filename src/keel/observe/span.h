@@ -5,15 +5,16 @@
 //
 //   StageTimer timer(Stage::Database);              // in code that knows what stage of it this is
 //
-// A task inherits its span with its deadline: everything that it awaits, and the task itself after each suspension,
-// runs under the span with which it was started (StartOptions::span), also on a pool.
+// A task inherits its span together with its deadline: the task itself, after each suspension too, and everything that
+// it awaits run under the span with which it was started (StartOptions::span), even on a thread pool.
 //
 // Few spans have a StageClock: measuring costs two clock reads for each stage, so a server measures one request
 // in many. A StageTimer does nothing for other spans.
 //
 // Lifetime: a span outlives the work that runs under it; work that outlives a request has its own span, or none.
 // Threads:  ScopedSpan and StageTimer belong to the thread they are made on. Several threads may add to a StageClock.
-// Cost:     ScopedSpan: a load and two stores. StageTimer without a clock: two loads. If KEEL_BARE=1, nothing is timed.
+// Cost:     ScopedSpan: a load and two stores. StageTimer without a clock: two loads. With KEEL_BARE=1, nothing is
+//           timed.
 
 #pragma once
 
@@ -36,10 +37,10 @@ struct TraceId {
 
 }  // namespace log
 
-// A part of the time that is spent for a span, by its number. The module that measures spans numbers and names them
+// The number of a part of the time that is spent for a span. The module that measures spans numbers and names them
 // (http/server/stage.h); the stages here are shared with modules that it does not depend on.
 enum class Stage : std::uint8_t {
-  DatabaseWait = 5,  // The time in the queue of the writer or of the pool for reads.
+  DatabaseWait = 5,  // The time in the queue of the database's writer, or of the pool for reads.
   Database = 6,      // The time of statements, and of the commit of a write's group.
 };
 // The largest number of stages that a clock measures.
@@ -56,7 +57,8 @@ class StageClock {
   }
 
  private:
-  std::int64_t ns_[stages_max] = {};  // Accessed by atomic builtins: <atomic> costs more than all else here.
+  // Accessed by atomic builtins: to include <atomic> would cost more compile time than everything else here.
+  std::int64_t ns_[stages_max] = {};
 };
 
 struct Span {
@@ -66,7 +68,8 @@ struct Span {
 
 namespace internal {
 constinit inline thread_local const Span* current_span = nullptr;
-// The clock of the current Host; declared here because its header costs more to compile than all of this one.
+// The clock of the current Host; declared here because the header of Host costs more to compile than all of this
+// header.
 Instant precise_now() noexcept;
 }  // namespace internal
 
@@ -96,7 +99,7 @@ class StageTimer {
 #else
   explicit StageTimer(Stage stage) noexcept
       : StageTimer(stage, internal::current_span != nullptr ? internal::current_span->stages : nullptr) {}
-  // The stage of `clock`, which may be null.
+  // Adds the time to a stage of `clock`, which may be null.
   StageTimer(Stage stage, StageClock* clock) noexcept : clock_(clock), stage_(stage) {
     if (clock_ != nullptr) [[unlikely]]
       began_ = internal::precise_now();

@@ -71,7 +71,7 @@ AdminPages::~AdminPages() = default;
 
 AdminPages::Route& AdminPages::add_route(std::string path) {
   KEEL_CHECK(std::ranges::none_of(routes_, [&](const auto& route) { return route->path == path; }),
-             "each admin page needs a path of its own");
+             "each admin page must have a different path");
   return *routes_.emplace_back(std::make_unique<Route>(std::move(path), waiting_));
 }
 

@@ -7,12 +7,12 @@
 //   pages.add("/metrics", [&](http::Request& request) { return metrics(request); });
 //   pages.mount(router);
 //
-// The page at "/" is a text that lists them. No page may be cached: each response has Cache-Control: no-store.
+// The page at "/" is a text that lists the pages. No page may be cached: each response has Cache-Control: no-store.
 //
-// Threads:  add() and mount() on one, before the listener starts. Pages are made on the worker of the admin listener; a
-//           page that blocks is made on a separate thread.
-// Lifetime: outlives the listener that serves the router. Objects that a page refers to outlive this, and exist when
-//           the first request comes.
+// Threads:  add() and mount() on one thread, before the listener starts. Pages are made on the worker of the admin
+//           listener; a page that blocks is made on a separate thread.
+// Lifetime: outlives the listener that serves the router. Objects that a page refers to outlive the AdminPages, and
+//           must exist when the first request arrives.
 
 #pragma once
 
@@ -29,7 +29,7 @@
 
 namespace keel::telemetry {
 
-// A page that is JSON, and a text for people with ?format=text.
+// A page that is JSON, and, with ?format=text, a text for people.
 struct AdminPage {
   std::string path;                       // "/admin/stages"
   Function<void(Buffer& out)> json;       // Appends the page.
@@ -46,13 +46,13 @@ class AdminPages {
 
   // A duplicate path is a bug.
   void add(AdminPage page);
-  // A page that sets its own status and content type.
+  // Adds a page that sets its own status and content type.
   void add(std::string path, Function<http::Response(http::Request& request)> page);
 
   // A listener for probes from outside has metrics and health only: the pages that are not below /admin/.
   enum class Which : std::uint8_t { All, ForProbes };
-  // Adds a route for each page of `which`. Adds the list of these pages at "/", unless a page has that path. Call it
-  // after the last add().
+  // Adds a route for each page that `which` selects. Adds the list of these pages at "/", unless a page has that path.
+  // Call it after the last add().
   void mount(http::Router& router, Which which = Which::All);
   // The paths in the order in which they were added, with a space between them.
   std::string paths() const;
@@ -63,7 +63,7 @@ class AdminPages {
   Route& add_route(std::string path);
 
   std::vector<std::unique_ptr<Route>> routes_;
-  std::vector<std::unique_ptr<List>> lists_;  // One for each router.
+  std::vector<std::unique_ptr<List>> lists_;  // There is one for each router.
   std::optional<ThreadPool> waiting_;         // Makes the pages that wait; created at the first such request.
 };
 

@@ -116,7 +116,7 @@ TEST(AdminPages, at_the_root_take_the_place_of_the_list) {
 TEST(AdminPages, of_one_path_are_a_bug) {
   AdminPages pages;
   pages.add(stages("/a"));
-  EXPECT_DEATH(pages.add(stages("/a")), "each admin page needs a path of its own");
+  EXPECT_DEATH(pages.add(stages("/a")), "each admin page must have a different path");
 }
 
 }  // namespace

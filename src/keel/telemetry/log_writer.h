@@ -4,18 +4,20 @@
 //   …                                       // log::Logger anywhere, before and after
 //   writer->flush();                        // everything recorded before this is handed to the system
 //
-// Make it before the workers start; there is one per process. Lines that were recorded earlier are written too. Lines
-// of one thread are in order; lines of different threads may be some milliseconds out of order, and each has its time.
+// Make the LogWriter before the workers start; there can be only one in a process. Lines that were recorded earlier are
+// written too. Lines of one thread are in order; lines of different threads may be some milliseconds out of order, and
+// each line has its time.
 //
-// Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and
-//           counted, it is tried again with the next lines, and a line that was half written is completed first, in the
-//           file that it began in: a file that ends within a line when it is opened gets a line feed first. When lines
+// Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops the program: its lines are lost and
+//           counted, and the next lines are tried again. A line that was half written is completed first, in the file
+//           in which it began. A file that ends within a line when it is opened gets a line feed first. When lines
 //           begin to be lost, a line on standard error says so; when that is over, a line of the log says how many were
-//           lost. Lost lines free their space in the rings, so no thread waits for a full disk, not even with
+//           lost. Lost lines free their space in the rings, so a full disk makes no thread wait, not even with
 //           log::Overflow::Block. A file that cannot be opened is an error of make(), set_sinks() and reopen(); so is a
 //           symbolic link of another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
-// Lifetime: recording threads may outlive it; its destructor writes the remaining lines and stops.
+// Lifetime: recording threads may outlive the LogWriter; its destructor writes the remaining lines and stops the
+//           writing.
 // Memory:   two batches for each sink, allocated at the start, so that lines which fit into them are not lost when
 //           memory runs out.
 // Cost:     recording threads pay nothing (Background). The writer checks the rings every flush_interval while there
@@ -46,8 +48,10 @@ namespace keel::telemetry {
 struct LogSink {
   enum class To : std::uint8_t { Stderr, Stdout, File, Function };
   To to = To::Stderr;
-  std::string path;                        // File: appended to, made with mode 0640 (append_file.h).
-  Function<void(std::string_view)> write;  // Function: whole lines, on the thread that writes; must not record.
+  // The path of a File, to which lines are appended; it is created with mode 0640 (append_file.h).
+  std::string path;
+  // The function of a Function: it gets whole lines, on the thread that writes, and must not record.
+  Function<void(std::string_view)> write;
   Level level = Level::Trace;              // Lines below this level are not written to this sink.
   Level source_level = Level::Warn;        // Lines of this level and above name the place in the source.
   LineFormat format = LineFormat::Json;
@@ -75,21 +79,22 @@ class LogWriter {
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
 
-  // Returns when everything recorded before the call was handed to the sinks, or counted as lost.
+  // Returns when every line that was recorded before the call has been passed to the sinks or counted as lost.
   void flush();
   // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former ones. If the
-  // list is empty: JSON to standard error. Errors are those of make(); after an error the former sinks stay in use.
+  // list is empty: JSON to standard error. Errors are those of make(); after an error, the former sinks remain in use.
   Result<> set_sinks(std::vector<LogSink> sinks);
   // Opens every File again by its path (after a rename). If a file cannot be opened, its old descriptor is kept.
   Result<> reopen();
 
   // Used by a crash handler; async-signal-safe. Makes the writer's thread write everything recorded so far, then the
-  // lines that `record` records there, and waits at most `patience`. False when it was not complete by then, for
-  // example because this is the writer's thread. Without a separate thread no lines wait, and `record` is not called.
+  // lines that `record` records there, and waits at most `patience`. False when the writing was not complete by then,
+  // for example because the caller is the writer's thread. Without a separate thread no lines wait, and `record` is not
+  // called.
   bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
   bool is_writing_thread() const noexcept { return writing_thread() == gettid(); }
-  pid_t writing_thread() const noexcept;  // The thread's gettid(); 0: there is none.
-  // For a copy of this process (fork) in which the writer's thread is the only one: writes the waiting lines, without
+  pid_t writing_thread() const noexcept;  // The gettid() of the writer's thread; 0: there is none.
+  // For a copy of this process (fork) in which the writer's thread is the only one: it writes the waiting lines without
   // locks.
   void flush_in_copy();
 
@@ -99,7 +104,7 @@ class LogWriter {
   };
   Counts counts() const noexcept;
   // log_records_total, log_records_dropped_total{level} (by full rings), log_lines_lost_total (by sinks). The registry
-  // outlives this. Call it once.
+  // outlives the LogWriter. Call it once.
   void expose(metrics::Registry& registry);
 
  private:

@@ -102,7 +102,7 @@ ProcessMetrics::ProcessMetrics(metrics::Registry& registry) {
                                       [began = process_start_seconds()] { return began; }));
   functions_.push_back(registry.counter(
       "unhandled_errors_total",
-      "Bugs and exceptions that no caller could receive; the log has each from the component \"unhandled\"", {},
+      "Bugs and exceptions that no caller could receive; the log has each, with the component \"unhandled\"", {},
       [] { return static_cast<double>(unhandled_errors()); }));
 }
 

@@ -5,9 +5,9 @@
 // are read at each scrape, and unhandled_errors_total (observe/unhandled.h).
 //
 // Errors:   0 for a file of /proc that cannot be read.
-// Lifetime: the registry outlives it.
+// Lifetime: the registry outlives the ProcessMetrics.
 // Threads:  any.
-// Cost:     at a scrape some system calls; otherwise none.
+// Cost:     some system calls at each scrape, otherwise nothing.
 // Source:   proc(5), getrusage(2).
 
 #pragma once

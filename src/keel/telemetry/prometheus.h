@@ -4,12 +4,12 @@
 //   const auto format = telemetry::Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
 //   exporter.render(body, format);          // Content-Type: Prometheus::content_type(format)
 //
-// Everything but the numbers is prepared and kept until a series is added.
+// Everything except the numbers is prepared once and kept until a series is added.
 //
-// Threads:  any; concurrent calls wait for each other. While it renders, the registry takes no new series.
-// Lifetime: the registry outlives it.
-// Cost:     about 10 ns a line, 100 ns when series were added; registry.sample() on each worker beforehand refreshes
-//           functions tied to workers.
+// Threads:  any; concurrent calls wait for each other. During a call of render(), the registry accepts no new series.
+// Lifetime: the registry outlives the exporter.
+// Cost:     about 10 ns per line, 100 ns after series were added. To refresh functions that are tied to workers, call
+//           registry.sample() on each worker first.
 // Source:   Prometheus text exposition format 0.0.4; OpenMetrics 1.0.
 
 #pragma once
@@ -36,7 +36,8 @@ class Prometheus {
     return format == Format::Text ? "text/plain; version=0.0.4; charset=utf-8"
                                   : "application/openmetrics-text; version=1.0.0; charset=utf-8";
   }
-  // OpenMetrics for an Accept field that names it and prefers nothing else, as Prometheus sends it.
+  // OpenMetrics for an Accept field that names OpenMetrics and prefers no other type, as that of Prometheus does;
+  // otherwise Text.
   static Format format_for(std::string_view accept) noexcept;
 
   explicit Prometheus(metrics::Registry& registry) noexcept : registry_(registry) {}

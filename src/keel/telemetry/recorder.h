@@ -3,7 +3,7 @@
 // {"workers":[{"worker":0,"requests":[{"method":"GET","route":"/users/{id}","status":200,"bytes":31,
 //   "ago":0.0021,"duration":0.000017,"trace":"000…1"}]}]}, newest first, times in seconds.
 //
-// Threads: any; while the workers live (observe/flight_recorder.h).
+// Threads: any, while the workers exist (observe/flight_recorder.h).
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// keel/telemetry/stage_times.h — shows how the time of requests is spent: GET /admin/stages.
+// keel/telemetry/stage_times.h — shows how requests spend their time: GET /admin/stages.
 //
 //   write_stage_times_text(body, server.stage_times());
 //

@@ -68,7 +68,7 @@ class Request {
   std::string_view path() const noexcept { return head_->path(); }
   // The part of the target after the '?', not decoded; empty when there is none.
   std::string_view query() const noexcept { return head_->query(); }
-  // The pattern of the route that matched, "/api/users/{id}"; empty when no route matched. Lives as long as the router.
+  // The pattern of the route that matched, "/api/users/{id}"; empty when no route matched. Valid as long as the router.
   std::string_view route() const noexcept { return match_.pattern; }
   // The methods of the path, "GET, HEAD, OPTIONS", set if the response is to OPTIONS or is a 405, otherwise empty.
   std::string_view allow() const noexcept { return match_.allow; }
@@ -173,15 +173,15 @@ class Request {
   // Unix socket it has no path. The first call for each request asks the kernel.
   const Address& peer();
   // The client, the scheme and the host, as reported by proxies that ServerOptions::trusted_proxies and ::believed
-  // trust (forwarded.h); otherwise the peer, the connection's scheme ("https" over TLS) and the host of the head. The
-  // first call determines them.
+  // trust (forwarded.h); otherwise they are the peer, the connection's scheme ("https" over TLS) and the host in the
+  // head. The first call determines them.
   const Address& client_address() { return origin().client; }
   std::string_view scheme() { return origin().scheme; }
   std::string_view host() { return origin().host; }
   // The host with its port, if one was given: "example.com:8443".
   std::string_view authority() { return origin().authority; }
-  // Over TLS with client certificates (tls::ServerOptions::client_certificates): the name that the certificate of the
-  // peer proves (tls::Records::peer_identity()). Empty: the peer has no certificate.
+  // Over TLS with client certificates (tls::ServerOptions::client_certificates): the name that the peer's certificate
+  // proves (tls::Records::peer_identity()). Empty: the peer has no certificate.
   std::string_view peer_identity() const noexcept;
   // An id of this request that is also valid outside of this process: X-Request-Id if a trusted peer sent it (a token
   // of at most 128 bytes), else the trace in 32 hexadecimal digits. The id is not a secret: clients, proxies and logs
@@ -192,10 +192,10 @@ class Request {
   Arena& arena() noexcept { return *arena_; }
   // The time when the head had arrived, on the worker's clock.
   Instant started() const noexcept { return started_; }
-  // Names this request in every log line that is recorded while it is handled: random, or the trace of a trusted
-  // traceparent.
+  // The id that names this request in every log line that is recorded while it is handled: random, or the trace of a
+  // trusted traceparent.
   log::TraceId trace() const noexcept { return span_.trace; }
-  // The span of code that runs for this request; its tasks inherit it.
+  // The span of code that runs for this request; tasks that this code starts inherit it.
   const Span& span() const noexcept { return span_; }
 
  private:
@@ -215,7 +215,7 @@ class Request {
     const void* value;
     const Note* next;
   };
-  struct AfterBody {  // Kept with a request whose body was collected.
+  struct AfterBody {  // Kept with a request whose body has been collected.
     std::string_view trailers;
   };
   template <class T>
@@ -243,12 +243,13 @@ class Request {
   const Origin& origin();
   // Counts a request that ended with a bug.
   void count_bug() const noexcept;
-  // Whether its peer is one of those.
+  // Whether the request's peer is one of `peers`.
   bool believes(TrustedPeers peers) const noexcept;
-  // Whether its target is an absolute URL with another scheme than its connection, and its peer is not trusted about
-  // the scheme.
+  // Whether the request's target is an absolute URL with a scheme other than that of the connection, while the peer is
+  // not trusted about the scheme.
   bool is_of_another_scheme() const noexcept;
-  // Takes over the trace that the request names, and the time by which it needs the response, if it has one.
+  // Takes over the trace that the request names, and the time by which the client needs the response, if the request
+  // has one.
   void continue_trace() noexcept;
   std::optional<Instant> deadline_told() const noexcept;
 
@@ -262,18 +263,18 @@ class Request {
   Span span_;
   RouteMatch match_;
   bool body_given_ = false;      // read_body() has returned the body.
-  bool is_before_body_ = false;  // Middleware runs, which may be called before the body has arrived.
+  bool is_before_body_ = false;  // Middleware is running, and the body may not have arrived yet.
   int fd_ = -1;
-  const TransportLayer* layer_ = nullptr;  // The TLS layer of its connection; null: plain.
+  const TransportLayer* layer_ = nullptr;  // The TLS layer of the connection; null: no TLS.
   const Arrival* arrival_ = nullptr;
-  // In the arena after the first call of peer(), or that of the connection (introduction.h).
+  // Points into the arena after the first call of peer(), or to the connection's Introduction (introduction.h).
   const Address* peer_ = nullptr;
-  const Origin* origin_ = nullptr;  // In the arena after the first use.
+  const Origin* origin_ = nullptr;  // Points into the arena after the first use.
   std::string_view id_;
 };
 
-// Keeps a value of any type for the handlers inside of a middleware: Request::get<T>() finds `value` until this object
-// is destroyed, and nothing afterwards. `value` outlives this object, which must be destroyed before the request.
+// Keeps a value of any type for the handlers inside a middleware: Request::get<T>() finds `value` until this object is
+// destroyed, and nothing afterwards. `value` outlives this object, which must be destroyed before the request.
 //
 //   const Customer customer = co_await find(token);
 //   const http::LentValue lent(request, customer);
@@ -306,7 +307,7 @@ Result<T> Request::convert(std::string_view text, std::string_view name) {
     return value;
   } else {
     static_assert((std::integral<T> && !std::same_as<T, bool>) || std::floating_point<T>,
-                  "a parameter is read as std::string_view, an integer or a double");
+                  "a parameter must be read as std::string_view, an integer or a double");
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     bool is_good = error == std::errc() && end == text.data() + text.size();

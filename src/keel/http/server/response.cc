@@ -63,13 +63,13 @@ Response Response::make_events(EventWriter::Callable follow) {
 }
 
 Response& Response::length(std::uint64_t bytes, std::source_location place) & {
-  KEEL_EXPECT_AT(is_streamed(), "Response::length() is for a stream(): the length of another body is known", place);
+  KEEL_EXPECT_AT(is_streamed(), "Response::length() is only for a stream(): the length of any other body is known", place);
   streamed_.set_length(bytes);
   return *this;
 }
 
 Response& Response::any_origin(std::source_location place) & {
-  KEEL_EXPECT_AT(is_upgrade(), "Response::any_origin() is for an upgrade(): Cors is for other responses", place);
+  KEEL_EXPECT_AT(is_upgrade(), "Response::any_origin() is only for an upgrade(): use Cors for other responses", place);
   upgrade_.allow_any_origin();
   return *this;
 }
@@ -145,7 +145,7 @@ Response& Response::remove(std::string_view name) & noexcept {
 Response& Response::transform(BodyTransform& transform, std::source_location place) & {
   if (!is_streamed()) [[unlikely]] {
     transform.release();
-    throw_bug("Response::transform() is for a stream(): replace_content() is for a body that is complete", place);
+    throw_bug("Response::transform() is only for a stream(): use replace_content() for a body that is complete", place);
   }
   streamed_.add(transform);
   return *this;

@@ -46,13 +46,13 @@ class Response {
   // No body.
   explicit Response(Status status) noexcept : status_(status) {}
 
-  // `content_type` outlives the response: a literal, or a view into the request; a std::string is copied (below). If it
-  // cannot be the value of a field, the response becomes a 500, as in header(). The text is copied.
+  // `content_type` outlives the response: a literal, or a view into the request; a std::string is copied (below). If
+  // `content_type` cannot be the value of a field, the response becomes a 500, as in header(). The text is copied.
   static Response text(Status status, std::string_view text,
                        std::string_view content_type = "text/plain; charset=utf-8");
   // The buffer becomes the body.
   static Response body(Status status, Buffer&& bytes, std::string_view content_type);
-  // A type that is made at run time, such as that of a stored picture, is copied.
+  // A content type that is made at run time, such as that of a stored picture, is copied.
   template <std::same_as<std::string> Type>
   static Response text(Status status, std::string_view text, const Type& content_type) {
     return std::move(Response::text(status, text, std::string_view()).header("Content-Type", content_type));
@@ -61,13 +61,13 @@ class Response {
   static Response body(Status status, Buffer&& bytes, const Type& content_type) {
     return std::move(body(status, std::move(bytes), std::string_view()).header("Content-Type", content_type));
   }
-  // `write` is called after the head was queued; its task writes the body (body_writer.h). Unless length() is called,
-  // the body is sent in chunks, or, to an HTTP/1.0 client, until the connection ends. `write` is not called for HEAD,
-  // nor if the status has no content. `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). Its
-  // parameters after the writer are `args`, which are copied or moved and kept until the task has ended; use
-  // std::ref(x) for an x that outlives the server. By then the handler has returned and the Request may no longer
-  // exist: the Request, views and spans do not compile as arguments. Copy its text, as in std::string(request.path()),
-  // and read its body with BodyWriter::read_body().
+  // `write` is called after the head has been queued; the task that it returns writes the body (body_writer.h). Unless
+  // length() is called, the body is sent in chunks, or, to an HTTP/1.0 client, until the connection ends. `write` is
+  // not called for HEAD, nor if the status has no content. `write` must be a function, or a lambda without captures:
+  // Task<>(BodyWriter&, …). After the writer it takes `args`, which are copied or moved and kept until the task has
+  // ended; use std::ref(x) for an x that outlives the server. When `write` runs, the handler has returned and the
+  // Request may no longer exist: the Request, views and spans do not compile as arguments. Copy text of the request, as
+  // in std::string(request.path()), and read its body with BodyWriter::read_body().
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response stream(Status status, std::string_view content_type, F write, Args&&... args) {
@@ -86,7 +86,7 @@ class Response {
     return make_stream(status, content_type,
                        internal::keep_member_call<BodyWriter&>(object, write, std::forward<Args>(args)...));
   }
-  // Server-sent events: `follow` is as `write` above, but takes an EventWriter& first (event_writer.h).
+  // Server-sent events: `follow` is like `write` above, but its first parameter is an EventWriter& (event_writer.h).
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response events(F follow, Args&&... args) {
@@ -97,8 +97,8 @@ class Response {
   static Response events(O& object, Call follow, Args&&... args) {
     return make_events(internal::keep_member_call<EventWriter&>(object, follow, std::forward<Args>(args)...));
   }
-  // 101: the connection continues with `protocol`, a literal, and `talk`, a Task<>(Stream, …), owns it; `args` are kept
-  // as for stream(); requests that do not ask for that protocol get 426. upgrade.h has the details.
+  // Responds with 101: the connection continues with `protocol`, a literal, and belongs to `talk`, a Task<>(Stream, …).
+  // `args` are kept as for stream(); requests that do not ask for that protocol get 426. upgrade.h has the details.
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response upgrade(std::string_view protocol, F talk, Args&&... args) {
@@ -109,8 +109,8 @@ class Response {
   static Response upgrade(std::string_view protocol, O& object, Call talk, Args&&... args) {
     return make_upgrade(protocol, internal::keep_member_call<Stream>(object, talk, std::forward<Args>(args)...));
   }
-  // `value` as JSON (data/json_write.h): a plain struct, a list, a map, a std::optional, or a type with a write_json()
-  // beside it. The status is 200 unless another one is given.
+  // `value` as JSON (data/json_write.h): a plain struct, a list, a map, a std::optional, or a type that has a
+  // write_json() next to it. The status is 200 unless another one is given.
   template <class T>
   static Response json(Status status, const T& value) {
     const StageTimer timer(stage::serialize);
@@ -123,13 +123,13 @@ class Response {
   }
   template <class T>
   static Response json(const T& value) {
-    static_assert(!std::is_same_v<T, Status>, "a response of JSON has a value: Response::json(status, value)");
+    static_assert(!std::is_same_v<T, Status>, "a JSON response needs a value: Response::json(status, value)");
     return json(Status::Ok, value);
   }
 
   // Adds a field. A name that is not a token or a value with a control character is a bug of the caller or an attack
   // (response splitting): the whole response then becomes a 500 and the error is logged. Framing fields
-  // (Content-Length, Transfer-Encoding, Connection, Date) belong to the server and are treated in the same way.
+  // (Content-Length, Transfer-Encoding, Connection, Date) belong to the server, and setting one has the same effect.
   // Content-Type replaces an earlier one.
   Response& header(std::string_view name, std::string_view value) &;
   Response&& header(std::string_view name, std::string_view value) && {
@@ -143,8 +143,8 @@ class Response {
     length(bytes, place);
     return std::move(*this);
   }
-  // Call it on an upgrade(): pages of every origin may ask for it (upgrade.h). For any other response it is a Bug
-  // (base/bug.h).
+  // Call it on an upgrade(): it lets pages of every origin ask for the upgrade (upgrade.h). For any other response it
+  // is a Bug (base/bug.h).
   Response& any_origin(std::source_location place = std::source_location::current()) &;
   Response&& any_origin(std::source_location place = std::source_location::current()) && {
     any_origin(place);
@@ -173,7 +173,7 @@ class Response {
   // Adds a transform to the body of a stream(), after those that were added before (body_transform.h). The length of
   // the result is unknown, so the body is sent in chunks. For any other response it is a Bug.
   Response& transform(BodyTransform& transform, std::source_location place = std::source_location::current()) &;
-  // Replaces the body by `bytes`, also a streamed one; the content type is kept.
+  // Replaces the body, even a streamed one, with `bytes`; the content type is kept.
   Response& replace_content(Buffer&& bytes) & noexcept {
     streamed_ = StreamedBody();
     body_ = std::move(bytes);
@@ -186,9 +186,9 @@ class Response {
   // The added fields as they will be sent: "Name: value\r\n" each.
   std::string_view fields() const noexcept { return fields_.view(); }
   bool is_valid() const noexcept { return valid_; }
-  // Its body is written while it is sent; content() is empty.
+  // Whether the body is written while it is sent; content() is then empty.
   bool is_streamed() const noexcept { return static_cast<bool>(streamed_); }
-  // It is an upgrade(), which becomes 101 or a rejection when it is sent as the response to a request.
+  // Whether this is an upgrade(), which becomes 101 or a rejection when it is sent as the response to a request.
   bool is_upgrade() const noexcept { return static_cast<bool>(upgrade_); }
 
  private:

@@ -2,7 +2,7 @@
 //
 // Router::match() fills in the RouteMatch of a request, which the Request keeps until its response has been made.
 // Everything in it belongs to the router, except for the values of the parameters, which are in the path of the
-// request: they are offsets, so that they remain valid when its bytes move (PathParams::rebase).
+// request: they are offsets, so that they remain valid when the bytes of the request move (PathParams::rebase).
 //
 // Lifetime: a value; the router outlives it.
 // Threads:  the worker of the request.
@@ -24,7 +24,8 @@ struct RouteMatch {
   // The handler of the response; not null after Router::match(), because the router has handlers of its own for
   // everything else.
   const Handler* handler = nullptr;
-  // The options of the route; not null after Router::match(): without a route they leave everything to the server.
+  // The options of the route; not null after Router::match(): without a route, these options override nothing of the
+  // server's.
   const RouteOptions* options = nullptr;
   // The number of the route, for metrics; the number routes().size() stands for requests without a route.
   std::uint32_t index = 0;
@@ -38,8 +39,8 @@ struct RouteMatch {
   std::string_view allow;
   // The type of RouteOptions::produces that was negotiated; empty when the route names none.
   std::string_view accepted_type;
-  // The options that one of the router's own responses names: of the route that rejects with 406 or 415, of the path's
-  // PATCH for OPTIONS.
+  // The options of the route that one of the router's own responses describes: for 406 or 415 the route that rejects
+  // the request, for OPTIONS the PATCH of the path.
   const RouteOptions* told = nullptr;
   // The middleware of the first form in front of the handler, outermost first. The first `passed` of them have let the
   // request pass and have not seen its response yet.

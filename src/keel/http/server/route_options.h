@@ -20,25 +20,25 @@
 namespace keel::http {
 
 struct RouteOptions {
-  // Largest decoded body, in bytes; a larger one gets 413. Raising it costs that much memory per request, unless the
-  // body streams.
+  // Largest decoded body, in bytes; a larger one gets 413. A higher limit costs that much memory per request, unless
+  // the route streams its body.
   std::optional<std::size_t> body_bytes_max = {};
-  // The deadline of a Task handler, inherited by what it awaits; the response to a late request is 504.
+  // The deadline of a Task handler, inherited by everything that it awaits; a request that exceeds it gets 504.
   std::optional<Duration> request_timeout = {};
   // The handler starts when the head is complete and reads the body itself, piece by piece. Allowed only for Task
   // handlers.
   bool streams_body = false;
-  // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, gets 415, and
-  // so does a body with a Content-Encoding, which is not decoded here. The field Accept of that response lists these
-  // types; for PATCH it is Accept-Patch, which the response to OPTIONS has too. Empty: any type. A request without a
-  // body passes.
+  // Media types of the bodies that the route accepts: "application/json", "text/*". A body of another type, or of none,
+  // gets 415, and so does a body with a Content-Encoding, which is not decoded here. The field Accept of that response
+  // lists these types; for PATCH it is Accept-Patch, which the response to OPTIONS has too. Empty: any type. A request
+  // without a body passes.
   std::vector<std::string> consumes = {};
-  // Media types that it can produce, the preferred one first. If Accept has none of them, the response is 406 and lists
-  // these; otherwise Request::accepted_type() is the best of them, and the response has Vary: Accept. Empty: Accept is
-  // ignored.
+  // Media types that the route can produce, the preferred one first. If Accept allows none of them, the response is 406
+  // and lists them; otherwise Request::accepted_type() is the best of them, and the response has Vary: Accept. Empty:
+  // Accept is ignored.
   std::vector<std::string> produces = {};
-  // Its handler of PUT supports Content-Range. Otherwise a PUT with one gets 400: the part would replace the whole (RFC
-  // 9110 §14.5).
+  // The handler of PUT supports Content-Range. Otherwise a PUT with Content-Range gets 400, because the part would
+  // replace the whole (RFC 9110 §14.5).
   bool partial_put = false;
 };
 

@@ -126,7 +126,7 @@ PathTree& Router::tree_of(std::string_view host, const std::source_location& at)
   LiteralTable& hosts = is_wildcard ? wide_hosts_ : exact_hosts_;
   if (const std::uint32_t known = hosts.find(name); known != LiteralTable::none) return hosts_[known]->tree;
   if (name.empty() || name.size() > host_bytes_max || name.find_first_of("*/: ") != std::string_view::npos) {
-    refuse_route(at, host, "a host is a name without port, or \"*.\" and a name, of at most 255 bytes");
+    refuse_route(at, host, "a host must be a name without port, or \"*.\" and a name, of at most 255 bytes");
   }
   hosts.add(name, static_cast<std::uint32_t>(hosts_.size()));
   hosts_.push_back(new Host{std::string(host), {}});
@@ -161,7 +161,7 @@ void Router::add_below(std::string_view host, std::string_view pattern, const Li
               at);
   }
   if (method == Method::Other || method == Method::Connect) {
-    refuse_route(at, pattern, "a route has a method of its own");
+    refuse_route(at, pattern, "a route must have a method other than Other and CONNECT");
   }
   if (options.streams_body && !handler.later) {
     refuse_route(at, pattern, "a handler that reads its body as it arrives must return a Task");
@@ -172,7 +172,7 @@ void Router::add_below(std::string_view host, std::string_view pattern, const Li
       if (!is_media_range(type) || (is_wide && types == &options.produces)) {
         refuse_route(
             at, pattern,
-            "\"" + type + "\": a route consumes \"type/subtype\" or \"type/*\", and produces \"type/subtype\"");
+            "\"" + type + "\": a route must consume \"type/subtype\" or \"type/*\", and produce \"type/subtype\"");
       }
     }
   }
@@ -180,7 +180,7 @@ void Router::add_below(std::string_view host, std::string_view pattern, const Li
   Route*& slot = path.by_method[static_cast<int>(method)];
   if (slot != nullptr) {
     refuse_route(at, path.pattern,
-                 "a path has one handler for each method; its " + std::string(to_string(method)) + " was added at " +
+                 "a path can have only one handler for each method; its " + std::string(to_string(method)) + " was added at " +
                      text_of(slot->at));
   }
   const bool is_whole_put = method == Method::Put && !options.partial_put;
@@ -232,7 +232,7 @@ Group::Group(Router& router, std::string host, std::string prefix, Router::Links
       links_(std::move(links)),
       options_(std::move(options)) {
   KEEL_CHECK(prefix_.empty() || (prefix_.starts_with('/') && !prefix_.ends_with('/')),
-             "a group's prefix begins with '/' and does not end with it: \"/api\"");
+             "a group's prefix must begin with '/' and must not end with it: \"/api\"");
 }
 
 Group Group::group(std::string_view prefix, const RouteOptions& options) const {
@@ -244,7 +244,7 @@ Group Group::group(std::string_view prefix, const RouteOptions& options) const {
 void Group::add_route(Method method, std::string_view pattern, Handler handler, const RouteOptions& options,
                       const std::source_location& at) {
   if (!pattern.empty() && !pattern.starts_with('/')) {
-    refuse_route(at, pattern, "a pattern within a group begins with '/', or is empty for the group's prefix itself");
+    refuse_route(at, pattern, "a pattern within a group must begin with '/', or be empty for the group's prefix itself");
   }
   router_->add_below(host_, prefix_ + std::string(pattern), links_, method, std::move(handler),
                      merged(options, options_), at);

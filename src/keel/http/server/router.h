@@ -8,24 +8,24 @@
 //   router.host("*.example.com").get("/", tenant);              // only for that host
 //
 // path.h describes patterns, and how paths are decoded. "/a" and "/a/" are two paths. A host is compared without regard
-// to case and port; its routes are tried first, an exact name before "*.", a longer "*." before a shorter one ("*.b.c"
-// takes "a.b.c" and "x.a.b.c", not "b.c"), then those without a host. The first of these that knows the path decides,
-// whatever methods it has.
+// to case and port; routes of a matching host are tried first: those of an exact name before those of "*.", and those
+// of a longer "*." before those of a shorter one ("*.b.c" matches "a.b.c" and "x.a.b.c", not "b.c"). Routes without a
+// host are tried last. The first of these sets of routes that contains the path decides, whatever methods it has.
 //
 // handler.h describes handlers, middleware.h describes middleware, which applies to the routes that are added after it,
-// on the router or on its group. A group begins with the middleware that its router, or its outer group, had when it
-// was created.
+// on the router or on its group. A group starts with the middleware that its router, or its outer group, had when the
+// group was created.
 //
 // A route for GET also serves HEAD. OPTIONS gets a response with Allow, and "OPTIONS *" one with the methods of all
 // routes. A path that has other methods gets 405 with Allow, an unknown path 404, an unknown method 501. A route that
 // names the types it consumes or produces responds with 415 and 406 before its handler runs (route_options.h).
 //
-// The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *" that is
-// the middleware of the router, without that of its groups; for 406 and 415 that of the route; for 405 and OPTIONS that
-// of the route which Access-Control-Request-Method names, or else of the first route that was added for the path.
+// The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *" this is
+// the middleware of the router, without that of its groups; for 406 and 415, that of the route; for 405 and OPTIONS,
+// that of the route which Access-Control-Request-Method names, or else of the first route that was added for the path.
 //
 // Lifetime: handler objects outlive the router; the router outlives the servers that use it, and must not change while
-//           they do.
+//           servers use it.
 // Threads:  routes are added before a server starts; matching is const and may run on every worker.
 // Errors:   a pattern that is malformed, or matches the same paths as another for that method, or names a parameter
 //           differently, is a bug and aborts with a sentence that names both routes and where they were added.
@@ -157,10 +157,10 @@ class Router : public Routes<Router> {
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  // Routes whose patterns begin with `prefix` ("/api", or empty), with middleware of their own; an option that a route
-  // does not set has the value of the group. In it, the pattern "" is the prefix itself.
+  // Routes whose patterns begin with `prefix` ("/api", or empty), with middleware that only they have; an option that a
+  // route does not set has the value of the group. In the group, the pattern "" is the prefix itself.
   Group group(std::string_view prefix, const RouteOptions& options = {});
-  // Routes only for requests to that host: "api.example.com", or "*.example.com" for all its subdomains.
+  // Routes only for requests to that host: "api.example.com", or "*.example.com" for all subdomains of example.com.
   Group host(std::string_view name, const RouteOptions& options = {});
 
   // Finds the handler of `request`, once for each request, stores the result in it, and returns it.
@@ -170,10 +170,10 @@ class Router : public Routes<Router> {
     Method method;
     std::string_view pattern;  // The pattern, after the host if the route has one: "api.example.com/users/{id}".
   };
-  // Every route in the order of its index. Views live as long as the router.
+  // Every route in the order of its index. The views are valid as long as the router.
   std::vector<RouteName> routes() const;
 
-  // The method that the route was added for; `match` must be a route.
+  // The method that the route was added for; `match` must be that of a route.
   Method method(const RouteMatch& match) const noexcept;
 
   // From now on adding a route is a bug and aborts, because per-route counters have been created. A server calls it
@@ -213,15 +213,15 @@ class Router : public Routes<Router> {
   void match_method(Request& request, const Path& path) const;
   std::optional<std::uint32_t> match_host(const RequestHead& head, PathParams& params) const noexcept;
   static void set_route(RouteMatch& match, const Route& route, std::uint32_t index) noexcept;
-  // Sets one of the router's own responses, with this middleware around it.
+  // Sets one of the router's own responses, with `links` as the middleware around it.
   void set_own(RouteMatch& match, const Handler& handler, const Links& links) const noexcept;
   const Handler* negotiate(Request& request, const Route& route) const;
 
   PathTree tree_;             // The tree of the routes without a host.
   LiteralTable exact_hosts_;  // The index of each host with an exact name.
-  LiteralTable wide_hosts_;   // The index of each host after "*.".
+  LiteralTable wide_hosts_;   // The index of each host that begins with "*.", by the name after it.
   std::vector<Host*> hosts_;
-  LiteralTable patterns_;                // Host and pattern as written; returns the index of a path.
+  LiteralTable patterns_;                // Maps host and pattern, as written, to the index of a path.
   std::vector<Path*> paths_;             // Indexed by the id of the trees.
   std::vector<Route*> routes_;           // Indexed by route.
   std::vector<const Middleware*> kept_;  // All middleware.
@@ -241,7 +241,7 @@ class Router : public Routes<Router> {
   Handler not_implemented_;
 };
 
-// A part of a router's routes. A value; it must not outlive the router.
+// A part of a router's routes. A Group is a value; it must not outlive the router.
 class Group : public Routes<Group> {
  public:
   // As Router::group(); the prefix follows this group's prefix.

@@ -348,7 +348,7 @@ void run(Input input) {
   auto server = std::make_unique<Server>(router, std::move(serve));
   {
     const io::Loop::Entered entered(loop);
-    KEEL_CHECK(server->start(loop).is_ok(), "the only server of a simulation has its address");
+    KEEL_CHECK(server->start(loop).is_ok(), "the only server of a simulation must have the simulation's address");
   }
 
   std::vector<std::unique_ptr<Peer>> peers(peers_max);

@@ -1,4 +1,4 @@
-// keel/http/server/stage.h — the stages of a request, in the order in which a simple one passes through them.
+// keel/http/server/stage.h — the stages of a request, in the order in which a simple request passes through them.
 //
 //   const StageTimer timer(http::stage::validate);   // in a handler that reads its body as a value
 //

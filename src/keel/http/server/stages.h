@@ -1,6 +1,6 @@
-// keel/http/server/stages.h — how the time of requests is spent: a worker's sums, by route and stage.
+// keel/http/server/stages.h — how requests spend their time: the sums of a worker, by route and stage.
 //
-// Server::stage_times() returns the sums over its workers, RouteStages; a Stages is internal to http.
+// Server::stage_times() returns the sums over the server's workers as RouteStages; Stages itself is internal to http.
 //
 // One request in `every` is measured, at the cost of two clock reads for each stage that it passes; the others cost a
 // decrement.
@@ -29,7 +29,8 @@ class Stages {
   Stages(std::size_t routes, std::uint32_t every);
 
   void set_every(std::uint32_t every) noexcept { left_ = every_ = every; }
-  // A clock for the request that begins now, at zero; null when it is not measured. Good until the next call.
+  // A clock for the request that begins now, at zero; null when it is not measured. The clock is valid until the next
+  // call.
   StageClock* begin() noexcept {
     if constexpr (!metrics::is_recorded) return nullptr;
     if (left_ == 0 || --left_ != 0) [[likely]]
@@ -42,7 +43,7 @@ class Stages {
   void take_back() noexcept {
     if (every_ != 0) left_ = left_ == every_ ? 1 : left_ + 1;
   }
-  // Adds a request whose response was made, but not sent yet.
+  // Adds a request whose response has been made, but not sent yet.
   void add(std::size_t route, const StageClock& clock) noexcept;
   // Records the time that sending a response took.
   void add_write(std::size_t route, Duration took) noexcept;
@@ -67,8 +68,8 @@ class Stages {
 
 // The measured requests of one route, and their total time in each stage.
 struct RouteStages {
-  Method method = Method::Other;  // Other, with an empty pattern: requests without a route.
-  std::string_view pattern;       // Lives as long as the router.
+  Method method = Method::Other;  // Other, with an empty pattern, stands for requests without a route.
+  std::string_view pattern;       // Valid as long as the router.
   std::uint64_t measured = 0;
   std::uint64_t written = 0;  // The number of these requests whose write was measured; one write at a time is measured.
   Duration of[stage_count];

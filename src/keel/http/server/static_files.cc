@@ -191,9 +191,9 @@ Task<> send_content(BodyWriter& out, File file, const Content& content) {
 StaticFiles::StaticFiles(StaticFilesOptions options) : options_(std::move(options)) {
   KEEL_CHECK(!options_.folder.empty(), "static files need a folder");
   KEEL_CHECK(options_.index.find('/') == std::string::npos, "the index must be a name without a folder");
-  KEEL_CHECK(is_field_value(options_.cache_control), "cache_control can be sent as a field's value");
+  KEEL_CHECK(is_field_value(options_.cache_control), "cache_control must be valid as a field's value");
   KEEL_CHECK(is_field_value(options_.cross_origin_resource_policy),
-             "cross_origin_resource_policy can be sent as a field's value");
+             "cross_origin_resource_policy must be valid as a field's value");
 }
 
 template <class R>

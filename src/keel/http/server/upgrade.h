@@ -10,8 +10,8 @@
 //   router.get("/echo", [](http::Request&) { return http::Response::upgrade("echo", &echo); });
 //
 // A client asks for it by Connection: Upgrade, and offers protocols in Upgrade. The response is 101 (Switching
-// Protocols) with the fields that were added to the response. After the response was sent, the callable is
-// called with the connection, and owns it from then on; bytes that followed the request can be read from it.
+// Protocols) with the fields that were added to the response. After the response has been sent, the callable is called
+// with the connection and owns it from then on; bytes that followed the request can be read from it.
 //
 // Instead of 101 the client gets
 //   426 with Upgrade: PROTOCOL, when it does not offer the protocol (HTTP/1.0, or HEAD); the connection
@@ -25,22 +25,23 @@
 //   500 when the body of the request is not read to its end (routes that stream it), which is a mistake of the handler.
 //
 // The callable is a function, or a lambda without captures, and takes the Stream by value: a reference to it would
-// dangle after the first suspension. Its further parameters are passed after it and kept until its task has ended
-// (response.h):
+// dangle after the first suspension. Its further arguments are passed after the callable and kept until its task has
+// ended (response.h):
 //
 //   Task<> chat(Stream stream, Room& room, std::string name);
 //   return http::Response::upgrade("chat", &chat, std::ref(room), std::move(name));
 //
 // Errors:    an error or an exception of the task ends the connection and is logged.
-// Ownership: the server owns the kept arguments. The Request no longer exists by then, and does not compile as an
-//            argument, nor do views. The task's log lines carry the request's trace.
+// Ownership: the server owns the kept arguments. The Request no longer exists when the callable runs, so neither the
+//            Request nor a view compiles as an argument. The task's log lines carry the request's trace.
 // Limits:    those of HTTP end with the 101: there is no deadline, no idle timeout, no minimum rate and no timeout for
 //            sending, except those that the task sets itself (with_timeout). The connection counts as one of the
 //            server's until the task has ended: Limits::connections_max, Server::Stats::upgraded.
-// Cancel:    when the server drains or stops, the task is asked to stop immediately (Code::Cancelled) and waited for. A
-//            client that is gone is seen by reading or writing, as on any Stream.
+// Cancel:    when the server drains or stops, the server immediately asks the task to stop (Code::Cancelled), and waits
+//            for it. The task notices by reading or writing that the client is gone, as on any Stream.
 // Threads:   the worker of the connection.
-// Cost:      an idle upgraded connection has its task's frame and the Stream, but no arena, no buffer and no request.
+// Cost:      an idle upgraded connection consists of the frame of its task and the Stream, without an arena, a buffer
+//            or a request.
 
 #pragma once
 
@@ -62,23 +63,24 @@ class Request;
 class RequestHead;
 class Upgraded;
 
-// Whether a request asks to continue with `protocol`, "websocket" or "name/version", without regard to case; it may be
-// one of several.
+// Whether a request asks to continue with `protocol`, "websocket" or "name/version", without regard to case; `protocol`
+// may be one of several that the client offers.
 bool offers_upgrade(const RequestHead& head, std::string_view protocol) noexcept;
 
 // Whether the origin of a page, from the field Origin (RFC 6454 §7), is the host of the request or one of `allowed`.
-// True without Origin. The scheme is not compared with that of the request, which a proxy may not report.
+// True without Origin. The scheme of the origin is not compared with that of the request, because a proxy may not
+// report the latter.
 bool is_of_allowed_site(Request& request, std::span<const std::string> allowed);
 // Whether `text` has the form of an Origin: scheme://host, or scheme://host:port.
 bool is_site(std::string_view text) noexcept;
 
-// The task of an upgraded connection, as a response keeps it: owned, in the worker's pool, and movable.
-// Response::upgrade() makes it.
+// The task of an upgraded connection, as a response keeps it: the Upgrade owns it, in the worker's pool, and is
+// movable. Response::upgrade() makes it.
 class Upgrade {
  public:
   using Callable = Function<Task<>(Stream)>;
   Upgrade() = default;
-  // `protocol` outlives it; use a literal.
+  // `protocol` must outlive the Upgrade; use a literal.
   Upgrade(std::string_view protocol, Callable talk);
   Upgrade(Upgrade&& other) noexcept : made_(std::exchange(other.made_, nullptr)) {}
   Upgrade& operator=(Upgrade&& other) noexcept {
@@ -95,10 +97,10 @@ class Upgrade {
   explicit operator bool() const noexcept { return made_ != nullptr; }
   // Call it only if there is an upgrade.
   std::string_view protocol() const noexcept;
-  // Pages of every site may ask for it.
+  // Pages of every site may ask for the upgrade.
   void allow_any_origin() noexcept;
   bool allows_any_origin() const noexcept;
-  // Passes it to its connection.
+  // Releases the task to its connection.
   Upgraded* release() noexcept { return std::exchange(made_, nullptr); }
 
  private:

@@ -3,7 +3,7 @@
 //   KEEL_RECORD_CONTRACT=records ctest …         // each test program writes records/<process>.json
 //
 // A TestApp (app/testing/test_app.h) creates one if the environment variable below names a folder. For each route of
-// the service it keeps the types that its handler has read, and the statuses, types and a few fields of its
+// the service the recorder keeps the types that its handler has read, and the statuses, types and a few fields of its
 // responses below 500. Types are known if the sources were compiled with KEEL_RECORD_CONTRACT
 // (http/server/recording.h).
 //
@@ -31,7 +31,7 @@ class ContractRecorder final : public Recorder {
   // Returns everything that was recorded so far as JSON: {"operations":[…],"components":{…}}, in the order of their
   // names.
   std::string text() const;
-  // Writes it to a file of this process in `folder`, which is created.
+  // Writes that text to a file of this process in `folder`, which is created.
   Result<> save(const std::string& folder) const;
 
   // If KEEL_RECORD_CONTRACT is in the environment: creates an active recorder for the rest of the process, unless there
@@ -47,7 +47,7 @@ class ContractRecorder final : public Recorder {
 
  private:
   struct Operation {
-    std::string handler;  // Its name without namespaces and classes; empty: unknown.
+    std::string handler;  // The handler's name without namespaces and classes; empty: unknown.
     std::map<std::pair<std::string, std::string>, std::string> asked;  // The schema for each part and name.
     std::set<std::string> request_types;                               // Content-Type, without parameters.
     struct Response {
@@ -63,10 +63,10 @@ class ContractRecorder final : public Recorder {
 
   mutable std::mutex mutex_;
   json::Schemas schemas_;
-  std::map<std::pair<std::string, std::string>, Operation> operations_;  // The index is the path and the method.
+  std::map<std::pair<std::string, std::string>, Operation> operations_;  // The key is the path and the method.
   std::set<std::pair<const char*, Method>> routes_;
   std::map<Describe, std::unique_ptr<std::string>> content_types_;
-  std::map<const char*, Describe> types_;  // The index is the address of the content type.
+  std::map<const char*, Describe> types_;  // The key is the address of the content type.
 };
 
 }  // namespace keel::http

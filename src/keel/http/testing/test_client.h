@@ -5,12 +5,12 @@
 //   EXPECT_EQ(ada.get("/me").status(), 200);
 //   EXPECT_EQ(ada.post("/orders", NewOrder{"tea", 2}).json<Order>()->item, "tea");   // plain structs
 //
-// Codings:   the client asks for no content coding and decodes none: a test that sends Accept-Encoding reads the body
+// Codings:   the client asks for no content coding and decodes none; a test that sends Accept-Encoding reads the body
 //            as it was sent.
 // Errors:    a call that got no response has status 0 and says why in error(). Requests are not retried, and redirects
 //            are not followed; a pooled connection that the server has closed is replaced, as by any Client.
-// Ownership: the tested server outlives its clients, and these outlive their calls.
-// Threads:   the thread of the server or service that it calls.
+// Ownership: the tested server outlives its clients, and the clients outlive their calls.
+// Threads:   the thread of the server or service that the client calls.
 
 #pragma once
 
@@ -35,7 +35,7 @@ namespace keel::http {
 
 // The target of a TestClient's calls, and how it waits for them.
 struct TestTarget {
-  io::Loop* loop = nullptr;                // Its calls run here.
+  io::Loop* loop = nullptr;                // The loop on which the calls run.
   Resolver* resolver = nullptr;            // Resolves every name to the server.
   std::string host = {};                   // The host of the server.
   std::uint16_t port = 80;                 // The port of the server.
@@ -76,16 +76,17 @@ class TestResponse {
   std::string error_;
 };
 
-// A request in progress. Movable; if it is destroyed before its end, it is stopped, as when a client disconnects.
+// A request in progress. Movable. If it is destroyed before the request has ended, the request is stopped, as when a
+// client disconnects.
 class TestCall {
  public:
   TestCall(TestCall&&) noexcept = default;
   TestCall& operator=(TestCall&&) = delete;
   ~TestCall();
   bool has_ended() const noexcept { return call_->has_ended(); }
-  // Stops it: the client closes its connection.
+  // Stops the call: the client closes its connection.
   void stop();
-  // Lets time pass until it has ended. Call it once.
+  // Lets time pass until the call has ended. Call it once.
   TestResponse response();
 
  private:
@@ -96,7 +97,7 @@ class TestCall {
   std::unique_ptr<Start<ClientResponse>> call_;
 };
 
-// The calls get(), post() and so on; `Asker`, a TestClient or an app::TestApp, sends them. Each lets time pass until
+// The calls get(), post() and so on, which `Asker`, a TestClient or an app::TestApp, sends. Each lets time pass until
 // the response has arrived.
 template <class Asker>
 class TestRequests {

@@ -31,7 +31,7 @@ TestServer::TestServer(const Router& router, TestServerOptions options)
   {
     const io::Loop::Entered entered(*loop_);
     server_ = std::make_unique<Server>(router, std::move(server));
-    KEEL_CHECK(server_->start(*loop_).is_ok(), "the only server of a simulation has its address");
+    KEEL_CHECK(server_->start(*loop_).is_ok(), "the only server of a simulation must have the simulation's address");
   }
   // Every name is resolved to the server.
   resolver_ = std::make_unique<Resolver>(simulation_.pool(), ResolverOptions(), [](const std::string&) {

@@ -14,17 +14,17 @@
 //
 // It is the server of keel/http/server/server.h on the simulated engine (keel/io/testing/simulation.h) in the calling
 // thread: parser, limits, middleware and timeouts are those of production; the seed decides how bytes are divided and
-// delayed. Time is virtual: a handler that sleeps for a minute responds immediately, a minute later by its own clock.
-// To see the states in between, begin a call and advance the clock:
+// delayed. Time is virtual: a handler that sleeps for a minute responds without a real delay, at a time that is a
+// minute later on its own clock. To see the states in between, begin a call and advance the clock:
 //
 //   http::TestCall call = server.begin({http::Method::Get, "/slow"});
 //   server.advance(5_s);
 //   EXPECT_FALSE(call.has_ended());
 //   EXPECT_EQ(call.response().status(), 200);       // runs until it has ended
 //
-// Requests are ClientRequests (keel/http/client/client_request.h): bodies whole or streamed, any fields. They have a
-// path instead of a URL. A TestClient sends its own fields, such as a token or a tenant, on its own connections; if
-// routes or limits depend on them, give it a host and an address:
+// Requests are ClientRequests (keel/http/client/client_request.h): bodies whole or streamed, any fields. These requests
+// have a path instead of a URL. A TestClient sends its own fields, such as a token or a tenant, on its own connections;
+// if routes or limits depend on them, give it a host and an address:
 //
 //   http::TestClient tenant(server, {.host = "a.example.com", .address = "192.0.2.7"});
 //
@@ -52,11 +52,11 @@ namespace keel::http {
 // Options of the server under test, of the simulation and of its clients.
 struct TestServerOptions {
   // As in production: limits, trusted proxies, request ids, metrics (whose registry outlives the server), Server-Timing
-  // (in virtual time: a stage that did not wait takes no time and is left out). Except `address` and `listen`: it
-  // listens at 10.0.0.1, port 80.
+  // (in virtual time: a stage that did not wait takes no time and is left out). `address` and `listen` have no effect:
+  // the server listens at 10.0.0.1, port 80.
   ServerOptions server = {};
   sim::SimOptions simulation = {};        // Seed, delays, faults (keel/io/testing/options.h).
-  Duration timeout = 1_h;                 // Time limit of a call; choose it longer than that of a handler.
+  Duration timeout = 1_h;                 // Time limit of a call; choose a longer one than that of the handlers.
   std::size_t body_bytes_max = 64 << 20;  // Largest body of a response.
 };
 
@@ -73,7 +73,7 @@ class TestServer : public TestRequests<TestServer> {
 
   // Advances the virtual time by `time`, and runs everything that is due in it.
   void advance(Duration time);
-  // Runs a task of the test on the server's loop to its end, and lets time pass until then.
+  // Runs a task of the test on the server's loop, and lets time pass until it has ended.
   template <class T>
   Result<T> run(Task<T>&& task) {
     Start<T> start;

@@ -1,12 +1,13 @@
-// keel/telemetry/internal/literal_cache.h — values that are made once for each literal of the program, and found by its
-// address.
+// keel/telemetry/internal/literal_cache.h — values that are made once for each literal of the program and found by the
+// literal's address.
 //
 // A hash of the address selects the first place to look, followed by the next places, so that literals with the same
-// hash do not evict each other. Only when all `size` places are taken does a new literal replace another one, in turn.
+// hash do not evict each other. Only when all `size` places are taken does a new literal replace another one; the
+// places are replaced in turn.
 //
 // Threads: one at a time.
 // Cost:    a multiplication and mostly one comparison; `size` comparisons for an unknown literal when all places are
-//          taken. It needs no memory besides the object.
+//          taken. The cache needs no memory besides the object.
 
 #pragma once
 

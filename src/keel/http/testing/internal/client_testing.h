@@ -21,7 +21,7 @@
 
 namespace keel::http::internal {
 
-// Sends, for each request on any connection, the next response of its script.
+// For each request on any connection, sends the next response of its script.
 class RawServer {
  public:
   struct Play {
@@ -91,7 +91,7 @@ class RawServer {
         if (play.in_pieces) co_await sleep_for(1_ms);
       }
       if (play.closes) co_return;
-      if (!play.reads_body) co_await sleep_for(1_h);  // Closing now would be a reset.
+      if (!play.reads_body) co_await sleep_for(1_h);  // Closing now would cause a reset.
     }
   }
 

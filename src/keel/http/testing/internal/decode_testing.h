@@ -53,7 +53,7 @@ inline std::string decode(std::string_view coding, std::string_view coded) {
   return "broken";
 }
 
-// The part that a reader can decode of a content whose end may be missing, or "broken". It returns at most 4 MiB.
+// The part of a content that a reader can decode when the end may be missing, or "broken". It returns at most 4 MiB.
 inline std::string decode_begun(std::string_view coding, std::string_view coded) {
   std::string content(4 * 1024 * 1024, '\0');
   if (coding == "gzip") {

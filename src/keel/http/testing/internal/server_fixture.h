@@ -1,4 +1,4 @@
-// keel/http/testing/internal/server_fixture.h — a server and its clients on one loop of any engine: shared by the
+// keel/http/testing/internal/server_fixture.h — a server and its clients on one loop of any engine, shared by the
 // suites that test a whole server.
 
 #pragma once
@@ -23,7 +23,7 @@ namespace keel::http::internal {
 // The layers over the connections of every server and its peers; null: none.
 inline TransportLayers* server_layers = nullptr;
 inline TransportLayers* peer_layers = nullptr;
-// Called when a test begins; sets the layers if all suites are to run over a layer.
+// Called when a test begins; sets the layers if all suites have to run over a layer.
 inline void (*prepare_layers)() = nullptr;
 
 class Peer {
