@@ -28,7 +28,7 @@ constexpr std::size_t problems_max = 20;
 // One byte more than parse_tree accepts, so that it can report the error.
 constexpr std::size_t file_bytes_max = (1 << 20) + 1;
 
-// The number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
+// The number of insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`.
 std::size_t distance(std::string_view a, std::string_view b) {
   if (a.size() > 64 || b.size() > 64) return 64;
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -63,14 +63,15 @@ const Field* find(std::span<const Field> fields, std::string_view key) {
 
 constexpr std::string_view file_suffix = "_file";
 
-// The Secret whose file `key` names: token for token_file. Null when the path names a separate field, or no field.
+// The Secret to whose file `key` belongs: token for token_file. Null when `key` names a separate field, or no field.
 const Field* secret_of(std::span<const Field> fields, std::string_view key) {
   if (!key.ends_with(file_suffix) || find(fields, key) != nullptr) return nullptr;
   const Field* const f = find(fields, key.substr(0, key.size() - file_suffix.size()));
   return f != nullptr && f->kind == Kind::Secret && !f->key.empty() ? f : nullptr;
 }
 
-// Whether it can be the name of an element of a map. Only letters that an environment variable can have are allowed.
+// Whether `text` can be the name of an element of a map. Only letters that an environment variable can have are
+// allowed.
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 64 && ascii::is_lower(text[0]) && !text.contains("__") &&
          std::ranges::all_of(text, [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; });
@@ -137,7 +138,7 @@ class Loader {
   }
 
   void refuse(std::string_view path, std::string_view text) {
-    // A whole section has no place of its own: only its values have.
+    // Only values have an origin; a whole section has none.
     const auto entry = std::ranges::find(origins_.entries_, path, &Origins::Entry::path);
     problem(entry != origins_.entries_.end() ? std::string_view(entry->where) : "", path, text);
   }
@@ -190,7 +191,7 @@ class Loader {
   std::vector<Setting> command_line(std::string& file) {
     std::vector<Setting> settings;
     const auto& args = sources_.args;
-    std::string without_value;  // The previous flag, if the word after it was perhaps meant as its value.
+    std::string without_value;  // The previous flag, if the word after it may have been meant as its value.
     for (std::size_t i = 0; i < args.size(); ++i) {
       const std::string_view arg = args[i];
       const std::string before = std::exchange(without_value, {});
@@ -210,7 +211,7 @@ class Loader {
       } else if (arg.starts_with("--")) {
         without_value = add_setting(arg.substr(2), "--", settings);
       } else if (!before.empty()) {
-        // It may be a secret, so it is not shown.
+        // The argument may be a secret, so it is not shown.
         problem("command line", {}, fmt::format("unexpected argument after {}", before));
       } else {
         const bool is_file = arg.ends_with(".yaml") || arg.ends_with(".yml");
@@ -235,8 +236,8 @@ class Loader {
     return equals + 1 == text.size() ? where : std::string();
   }
 
-  // An argument without a dot or a value, and with which no key begins, was probably meant as an option: --confg,
-  // --verbose.
+  // An argument that has neither a dot nor a value, and is not the beginning of a key, was probably meant as an option:
+  // --confg, --verbose.
   std::string without_value_text(const std::string& path, std::string_view flag, const std::string& where) const {
     const auto begins = [&path](const Field& f) { return path.substr(0, path.find('.')) == f.key; };
     if (flag != "--" || path.find('.') != std::string::npos || std::ranges::any_of(subject_.schema.fields(), begins)) {
@@ -507,7 +508,7 @@ class Loader {
   void forget_below(const std::string& path) {
     std::erase_if(origins_.entries_, [&path](const Origins::Entry& e) { return e.is_below(path); });
   }
-  // Sorted by path; of several entries for one path the last, which is in force.
+  // Sorts the entries by path, and keeps only the last of several entries for one path, which is in force.
   void sort_origins() {
     auto& entries = origins_.entries_;
     std::sort(entries.begin(), entries.end(), [](const Origins::Entry& a, const Origins::Entry& b) {

@@ -29,7 +29,7 @@ std::string escaped(std::string_view text) {
   return made;
 }
 
-// A table cell ends at each bar, even within a code span.
+// A bar ends a table cell, even within a code span.
 std::string code(std::string_view text) {
   std::string made = "`";
   for (const char c : text) {

@@ -30,7 +30,7 @@ class Difference {
  public:
   explicit Difference(const Origins& origins) : origins_(origins) {}
 
-  // `now` takes over values from `found`; its fields are a copy of those in force.
+  // Copies values from `found` to `now`, whose fields are a copy of those in force.
   void section(std::span<const Field> now, std::span<const Field> found, const std::string& path, bool reloadable) {
     for (std::size_t i = 0; i < now.size(); ++i) {
       one(now[i], found[i], join(path, now[i].key), reloadable || now[i].is_reloadable);
@@ -151,7 +151,7 @@ Result<std::vector<Change>> Versions::reload(AfterReaders after_readers) {
   if (changes.empty() && before.waiting.empty() && origins == before.origins) return changes;
 
   if (!waiting.empty()) {
-    // The loaded values are valid by themselves; but the values in force will be a mixture.
+    // The loaded values are valid, but the values in force will be a mixture of them and the old ones.
     KEEL_TRY_VOID(internal::check({schema, value.get(), type_.check}, origins)
                       .because("together with values that need a restart"));
   }

@@ -48,7 +48,7 @@ void Secret::map(std::size_t size) {
   if (size == 0) return;
   void* const memory = mmap(nullptr, mapped_bytes(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  // A kernel without this dumps the memory; nothing else changes.
+  // A kernel without MADV_DONTDUMP dumps the memory; nothing else changes.
   madvise(memory, mapped_bytes(size), MADV_DONTDUMP);
   text_ = static_cast<char*>(memory);
   size_ = size;

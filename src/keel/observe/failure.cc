@@ -20,7 +20,7 @@ std::string on_one_line(std::string_view text) {
 
 }  // namespace
 
-// A request that was stopped, for example because its client went away, is not a fault.
+// A request that was stopped, for example because its client disconnected, is not a fault.
 Level Failure::level_of(const Error& error) noexcept {
   const bool is_ours = error.is_bug() || (error.is_from_environment() && error.code() != Code::Cancelled);
   return is_ours ? Level::Error : log_level(error.code());

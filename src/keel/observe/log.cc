@@ -28,7 +28,7 @@ struct Components {
   }
 };
 
-// Never destroyed: records and static Loggers refer to components until the process is gone.
+// Never destroyed: records and static Loggers refer to components until the process ends.
 Components& components() {
   static Components& the_components = *new Components;
   return the_components;

@@ -33,12 +33,12 @@ struct State {
 
   std::atomic<bool> has_reader = false;
   std::atomic<bool> reader_in_background = false;
-  std::atomic<std::uint32_t> wake_signal = 0;   // Its value changes when the reader has to check the rings.
-  std::atomic<std::uint32_t> space_signal = 0;  // Changes when the reader has made room.
+  std::atomic<std::uint32_t> wake_signal = 0;   // The value changes when the reader has to check the rings.
+  std::atomic<std::uint32_t> space_signal = 0;  // The value changes when the reader has made room.
   std::atomic<std::uint32_t> space_waiters = 0;
 };
 
-// Never destroyed: threads may record until the process is gone.
+// Never destroyed: threads may record until the process ends.
 State& state() {
   static State& the_state = *new State;
   return the_state;
@@ -65,15 +65,15 @@ void announce_space() noexcept {
   if (s.space_waiters.load(std::memory_order_seq_cst) != 0) futex_wake_all(s.space_signal);
 }
 
-// The rank of a level. When the ring is full, a record can displace only records of its own rank. There are three:
-// lines for each request, degraded states, errors.
+// The rank of a level. When the ring is full, a record can displace only records of its own rank. There are three
+// ranks: lines for each request, degraded states, errors.
 int rank_of(Level level) noexcept { return level >= Level::Error ? 2 : level == Level::Warn ? 1 : 0; }
 
 Level level_of(const internal::RecordHeader& header) noexcept {
   return static_cast<Level>(header.level & ~internal::has_trace);
 }
 
-// How many times it tries to take the tail from the reader before it drops the newest record instead.
+// How many times the producer tries to take the tail from the reader before it drops the newest record instead.
 constexpr int discard_patience = 64;
 
 }  // namespace
@@ -165,8 +165,8 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
     tail = tail_.load(std::memory_order_acquire);
   }
   if (bytes > contiguous) {
-    // The rest of the lap is too short for this record: the first word of a header marks that. It is published with the
-    // record.
+    // The rest of the ring is too short for this record, so the first word of a header marks it as padding. The padding
+    // is published with the record.
     auto* skip = reinterpret_cast<RecordHeader*>(data_ + (next_ & mask_));
     skip->bytes = static_cast<std::uint32_t>(contiguous);
     skip->level = padding;
@@ -332,8 +332,8 @@ Reader::~Reader() {
 std::size_t Reader::drain(FunctionRef<void(const Record&)> f) {
   State& s = state();
   std::size_t count = 0;
-  // While there is a reader, only the reader removes rings. So the lock need not be held while `f` writes, perhaps to a
-  // slow disk.
+  // While there is a reader, only the reader removes rings. Therefore, the lock need not be held while `f` writes,
+  // perhaps to a slow disk.
   std::unique_lock lock(s.mutex);
   for (std::size_t i = 0; i < s.rings.size();) {
     RingBody& ring = *s.rings[i];

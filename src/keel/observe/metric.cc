@@ -14,14 +14,15 @@
 namespace keel::metrics {
 namespace {
 
-// Its address distinguishes threads.
+// The address of this variable distinguishes threads.
 constinit thread_local char thread_mark = 0;
 constinit thread_local std::uint64_t sampling_state = 0;
 
 [[noreturn]] void refuse(std::string_view name, std::string_view sentence) {
   std::string text = "metric \"";
   text.append(name).append("\": ").append(sentence);
-  throw_bug(text, std::source_location::current());  // A handler may register one: it costs its request alone.
+  // A handler may register a metric, so a mistake fails only the handler's request.
+  throw_bug(text, std::source_location::current());
 }
 
 bool is_name(std::string_view text, bool colons) {
@@ -104,7 +105,7 @@ std::uint64_t Histogram::count() const noexcept {
 std::uint64_t Histogram::sum() const noexcept { return internal::read_cell(first_cell_ + buckets()); }
 
 std::uint64_t Histogram::quantile(double q) const noexcept {
-  std::uint64_t counts[internal::histogram_buckets];  // No histogram has more.
+  std::uint64_t counts[internal::histogram_buckets];  // No histogram has more buckets.
   std::uint64_t total = 0;
   for (std::uint32_t i = 0; i < buckets(); ++i) {
     counts[i] = internal::read_cell(first_cell_ + i);

@@ -23,7 +23,7 @@ struct Store {
   Store() { sets.push_back(&internal::shared_cells()); }
 };
 
-// Never destroyed: counters may be used until the process is gone.
+// Never destroyed: counters may be used until the process ends.
 Store& store() {
   static Store& the_store = *new Store;
   return the_store;

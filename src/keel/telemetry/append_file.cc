@@ -14,11 +14,11 @@
 namespace keel::telemetry {
 namespace {
 
-constexpr int links_max = 40;  // The kernel has the same limit.
+constexpr int links_max = 40;  // The maximum number of links that are followed, as in the kernel.
 
 Error refuse(const char* what) { return Error::text(Code::FailedPrecondition, what).from_environment(); }
 
-// N of a path that stands for a descriptor of this process.
+// The N of a path that stands for descriptor N of this process.
 std::optional<int> descriptor_of(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -65,10 +65,10 @@ Result<int> open_append_file(const std::string& path) {
     }
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
     int descriptor = ::open(at.c_str(), flags | O_NONBLOCK, 0640);
-    // Another process has a lease on the file (fcntl(2)), which is waited for.
+    // Another process has a lease on the file (fcntl(2)): wait for it.
     if (descriptor < 0 && errno == EAGAIN) descriptor = ::open(at.c_str(), flags, 0640);
     if (descriptor >= 0) {
-      // A FIFO whose reader has stopped reading must not stop a crash handler; everything else waits as usual.
+      // A FIFO whose reader has stopped reading must not stop a crash handler; writes to any other file block as usual.
       struct stat facts{};
       const bool is_fifo = ::fstat(descriptor, &facts) == 0 && S_ISFIFO(facts.st_mode);
       if (!is_fifo) ::fcntl(descriptor, F_SETFL, O_APPEND);

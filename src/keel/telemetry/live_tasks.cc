@@ -38,7 +38,8 @@ struct LiveTasks::Report {
   std::vector<LiveTask> tasks;  // Only the first tasks are shown, up to a limit.
 };
 
-// Outlives a call that no longer waits for its result; until the result has arrived, the worker is not asked again.
+// A question may outlive the call that asked it, if that call stops waiting; until the result has arrived, the worker
+// is not asked again.
 struct LiveTasks::Question : Job {
   explicit Question(io::Loop& on)
       : Job([](Job& job) noexcept {

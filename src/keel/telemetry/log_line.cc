@@ -32,8 +32,8 @@ constexpr std::array<bool, 256> plain = [] {
 
 constexpr std::uint64_t ones = 0x0101010101010101;
 
-// The upper bit of a byte that is below 0x20, above 0x7e, a quote or a backslash; and, where there is one, perhaps of
-// the bytes above it.
+// Sets the upper bit of each byte that is below 0x20, above 0x7e, a quote or a backslash; if there is such a byte, the
+// upper bits of the bytes above it may be set too.
 constexpr std::uint64_t odd(std::uint64_t word) noexcept {
   return (word | (word - 0x20 * ones) | (word + ones) | ((word ^ '"' * ones) - ones) | ((word ^ '\\' * ones) - ones)) &
          0x80 * ones;
@@ -102,7 +102,7 @@ constexpr std::size_t number_bytes_max = 32;
 constexpr std::size_t field_bytes_max = 80 + number_bytes_max;
 constexpr std::size_t line_bytes_max = 384;
 
-// The two digits of 0 to 99.
+// The two digits of each number from 0 to 99.
 constexpr std::array<char, 200> pairs = [] {
   std::array<char, 200> table{};
   for (std::size_t i = 0; i < 100; ++i) {
@@ -175,8 +175,8 @@ void append_key(Buffer& out, std::string_view name, std::string_view suffix, Lin
   out.append(format == LineFormat::Json ? "\":" : "=");
 }
 
-// Appends the value of a text that needs escapes or quotes, or of an error, which adds a second field. The key was
-// appended before.
+// Appends the value of a text that needs escapes or quotes, or of an error, which adds a second field. The key must
+// have been appended before.
 void append_text_value(Buffer& out, const FieldView& field, LineFormat format) {
   if (field.kind == FieldKind::String) return append_quoted(out, field.text, format);
   out.push_back('"');
@@ -232,7 +232,7 @@ void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
   return key;
 }
 
-// The text before the value; for a text in JSON including its quote.
+// The text before the value; if the value is a text in JSON, it includes the opening quote.
 [[gnu::always_inline]] inline const LineFormatter::Key& LineFormatter::key_of(const FieldView& field) {
   const Key* const key = keys_.find(field.key, [](const Key&) { return true; });
   return key != nullptr ? *key : keep_key(field);

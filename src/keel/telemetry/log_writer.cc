@@ -50,7 +50,7 @@ bool ends_within_a_line(const std::string& path) {
 // A sink, the lines that wait for it, and the counts of written and lost lines.
 class LogWriter::Output {
  public:
-  // Allocates its memory now, so that a batch and one more line can be formatted when memory is short.
+  // Allocates the output's memory now, so that a batch and one more line can be formatted when memory is short.
   Output(LogSink sink, std::size_t batch_bytes) : sink_(std::move(sink)), formatter_(sink_.format, sink_.source_level) {
     pending_.reserve(batch_bytes * 2);
   }
@@ -63,8 +63,8 @@ class LogWriter::Output {
         is_torn_(other.is_torn_) {}
   ~Output() { close(); }
 
-  // Opens it; reopens a File. Returns the number of lost lines: a partly written line is completed in the file that
-  // it began in.
+  // Opens the sink; a File is opened again. Returns the number of lost lines: a partly written line is completed in the
+  // file that it began in.
   Result<std::uint64_t> open() {
     std::uint64_t lost = 0;
     switch (sink_.to) {
@@ -146,8 +146,8 @@ class LogWriter::Output {
       return false;
     }
   }
-  // Call it before the first line for another file, when at most the unwritten end of a line waits. Returns the number
-  // of lines lost.
+  // Call it before the first line for another file, when at most the unwritten end of one line waits. Returns the
+  // number of lines lost.
   std::uint64_t begin_file() {
     const std::uint64_t lost = waiting_lines();
     lost_ += lost;
@@ -213,11 +213,11 @@ class LogWriter::Output {
   Buffer pending_;
   int descriptor_ = -1;
   bool is_file_ = false;
-  bool is_torn_ = false;  // pending_ begins within a line.
+  bool is_torn_ = false;  // pending_ begins in the middle of a line.
   bool is_stuck_ = false;
   bool is_failing_ = false;  // Whether a write has failed since the last complete one.
   int error_ = 0;            // The reason.
-  std::uint64_t lost_ = 0;   // Lines lost since it began to fail.
+  std::uint64_t lost_ = 0;   // Lines lost since the sink began to fail.
 };
 
 struct LogWriter::State {

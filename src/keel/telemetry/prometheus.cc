@@ -42,7 +42,7 @@ void append_escaped(std::string& out, std::string_view text, bool quotes) {
   }
 }
 
-// name_suffix{labels,le="le"} and the space before the value.
+// Appends name_suffix{labels,le="le"} and the space before the value.
 void append_prefix(std::string& out, const Family& family, const Series& series, std::string_view suffix,
                    std::string_view le) {
   out.append(family.name).append(suffix);

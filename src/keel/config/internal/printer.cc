@@ -22,7 +22,7 @@ class Printer {
   void section(std::span<const Field> fields, std::string indent, const std::string& path, bool reloadable) {
     for (const Field& f : fields) {
       one(f, indent, join(path, f.key), reloadable || f.is_reloadable);
-      // The dash of a list element stands only before its first key.
+      // The dash of a list element is only in front of its first key.
       if (indent.ends_with("- ")) indent.replace(indent.size() - 2, 2, "  ");
     }
   }
@@ -58,7 +58,7 @@ class Printer {
     }
     comment(indent + key + (key.empty() ? "" : " ") + value_text(f), path, reloadable);
   }
-  // Names that are not set are chosen by the user, and unknown here.
+  // The user chooses the names of a map; those that are not set are unknown here.
   void named(const Field& element, const std::string& indent, const std::string& path, bool reloadable) {
     std::vector<Field> set;
     for (const Field& f : element.children) {

@@ -207,7 +207,8 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
-    // A configuration has one document, and the parser finds one without end where a stray ',' begins a line.
+    // Only one document is read: a configuration has no more, and the parser would find documents without end where a
+    // stray ',' begins a line.
     if (parser.HandleNextDocument(last)) parser.HandleNextDocument(last);
   } catch (const YAML::Exception& error) {
     return error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
@@ -215,7 +216,7 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   return false;
 }
 
-// The parser takes a text without its closing quote for complete when the file ends with a line feed. Blanks and line
+// When the file ends with a line feed, the parser accepts a text without its closing quote as complete. Blanks and line
 // feeds at the end are left out, and the missing quote shows which text is meant.
 std::optional<ParseProblem> find_unclosed_quote(std::string_view text) {
   if (text.find_first_of("\"'") == text.npos) return std::nullopt;
@@ -277,12 +278,12 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 std::size_t indentation_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
 // The line, from 1, of the innermost bracket that is not closed, and the bracket; line 0: none was found. A bracket in
-// the middle of a text without quotes opens nothing.
+// the middle of an unquoted text does not count.
 std::pair<int, char> unclosed_bracket(const std::vector<std::string_view>& lines) {
   std::vector<std::pair<int, char>> open;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     char quote = 0;
-    char before = ':';  // The last character that is not blank: where a value may begin.
+    char before = ':';  // The last character that is not blank; it shows whether a value may begin.
     for (const char c : lines[i]) {
       if (quote != 0) {
         if (c == quote) quote = 0;

@@ -335,7 +335,8 @@ std::optional<std::int64_t> integer_in(std::string_view text) {
 
 namespace {
 
-// `text` times the unit that it ends in, or the unit of the key. Returns nullopt for a text of another form.
+// The number in `text` times the unit at the end of `text`, or the unit of the key. Returns nullopt for a text of
+// another form.
 std::optional<std::int64_t> amount_in(const Field& f, std::string_view text) {
   std::int64_t size = unit_in_key(f).size;
   if (size == 0) {

@@ -47,7 +47,7 @@ bool becomes_get(Method method, Status status) noexcept {
   return (is_old && method == Method::Post) || (status == Status::SeeOther && method != Method::Head);
 }
 
-// Paths begin with a slash, so one at the end of a base is removed.
+// Paths begin with a slash, so a slash at the end of base_url is removed.
 ClientOptions tidied(ClientOptions options) {
   while (options.base_url.ends_with('/')) options.base_url.pop_back();
   return options;
@@ -75,7 +75,7 @@ Result<Url> target_of(const Url& from, std::string_view location, const ClientPo
 
 enum class Verdict : std::uint8_t { Good, Bad, None };
 
-// The outcome of a result for a circuit breaker. An error that is not the server's says nothing about the server.
+// The outcome of a result for a circuit breaker. An error that the server did not cause says nothing about the server.
 Verdict judge(const Result<ClientStream>& response, const CircuitBreakerOptions& options) {
   if (response) return number(response->status()) >= 500 ? Verdict::Bad : Verdict::Good;
   return options.fails(response.error()) ? Verdict::Bad : Verdict::None;
@@ -143,9 +143,9 @@ struct Client::Metrics {
 enum class Client::Trouble : std::uint8_t {
   Any,
   NoPlace,   // The wait for a place among the connections has failed.
-  Stale,     // It used a kept connection, which the server may have closed unnoticed.
+  Stale,     // The attempt used a kept connection, which the server may have closed unnoticed.
   TooLarge,  // The response was larger than our own limit.
-  Writer,    // The function that writes its body has failed.
+  Writer,    // The function that writes the body has failed.
 };
 
 // The record of a call that has ended.
@@ -153,7 +153,7 @@ struct Client::Call {
   Method method;
   std::string url;  // The URL for logs, without query and user.
   int attempts = 0;
-  bool is_writers_error = false;  // The function that writes the body has failed, which belongs to the caller.
+  bool is_writers_error = false;  // The function that writes the body, which belongs to the caller, has failed.
 };
 
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
@@ -323,7 +323,7 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     kind = ClientPool::Kind::Any;
     call.is_writers_error = trouble == Trouble::Writer;
     // The circuit breaker does not count our own limits (no free connection, the size of a body), a failure of the
-    // body's writer, and an idle connection that the server has closed, as it may.
+    // body's writer, and an idle connection that the server has closed, as a server may.
     const Verdict verdict = trouble == Trouble::Any ? judge(response, options_.breaker) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());

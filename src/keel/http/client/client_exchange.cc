@@ -84,7 +84,8 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
   const bool usually_has_a_body = method == Method::Post || method == Method::Put || method == Method::Patch;
   if (request.writer_ && !request.length_) {
     out.append("Transfer-Encoding: chunked\r\n");
-  } else if (request.has_body_ || usually_has_a_body) {  // RFC 9110 §8.6: also when it is empty.
+  // RFC 9110 §8.6: Content-Length is sent even when the body is empty.
+  } else if (request.has_body_ || usually_has_a_body) {
     out.append("Content-Length: ");
     append_number(out, request.writer_ ? *request.length_ : request.body_.size());
     out.append("\r\n");
@@ -114,7 +115,7 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
   } else {
     sending.result = co_await attempt(lease_->stream.write(head.view()));
     sending.is_done = true;
-    // A server that closes may have sent the reason.
+    // A server that closes the connection may have sent the reason before.
     received = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
   }
   is_sent_ = sending.is_done && sending.result.has_value();

@@ -102,7 +102,7 @@ Task<Stream> ClientPool::connect_plain(const Url& url, const Proxy* proxy) {
   const std::string host(proxy == nullptr ? url.host() : proxy->host());
   if (proxy == nullptr) co_return co_await Stream::connect(resolver_, host, url.port(), guard_, options_.connect);
   if (guard_.is_set()) {
-    // The proxy resolves the name, and may connect to any address that this gives.
+    // The proxy resolves the name, and may connect to any address that it gets.
     co_return Error::text(Code::PermissionDenied, "the client has an address guard, which cannot see where the proxy " +
                                                       proxy->name() + " connects to")
         .from_environment();
@@ -182,7 +182,7 @@ bool ClientPool::is_usable(const Connection& connection, Instant now) const noex
 
 std::unique_ptr<ClientPool::Connection> ClientPool::take_idle(Origin& origin) noexcept {
   const Instant now = Host::current().now();
-  // The loop has checked this at the start of its iteration.
+  // The loop has checked the connection at the start of its iteration.
   const bool is_late = Host::current().precise_now() - now >= unseen_max;
   while (!origin.idle_.empty()) {
     std::unique_ptr<Connection> connection = std::move(origin.idle_.back());

@@ -29,7 +29,7 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
   written_ += bytes.size();
   if (length_ && written_ > *length_) {
     co_await Error(Code::InvalidArgument, "more bytes of the body are written than its length announced")
-        .from_environment();  // A mistake of this program: it is not told to a client of its own.
+        .from_environment();  // A mistake of this program: the program's own clients must not read the message.
   }
   is_cut_ = true;
   Result<> wrote;

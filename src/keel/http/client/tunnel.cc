@@ -27,7 +27,7 @@ Task<> ask_for_tunnel(Stream& plain, const Proxy& proxy, std::string_view place)
   request.append(proxy.authorization()).append("\r\n");
   co_await plain.write(request);
   ResponseReader reader;
-  // A successful response to CONNECT has no body, whatever its fields say; the body of another response is not read.
+  // A successful response to CONNECT has no body, whatever its fields say; the body of any other response is not read.
   reader.begin(true);
   while (true) {
     Chunk rest = co_await plain.receive();
@@ -41,7 +41,7 @@ Task<> ask_for_tunnel(Stream& plain, const Proxy& proxy, std::string_view place)
       if (step.head.empty()) continue;
       const int status = reader.head().status;
       if (status / 100 != 2) co_await refused_by(proxy, status);
-      // The server sends only after us: so these bytes come from another source.
+      // The server sends nothing before we do, so these bytes come from another source.
       if (!rest.empty()) co_await fail(Code::Upstream, "it sent more than its response");
       co_return;
     }

@@ -39,7 +39,7 @@ Result<KnownScheme> read_scheme(std::string_view text) {
 
 Result<> check_host(std::string_view host, bool is_bracketed) {
   if (is_bracketed) {
-    // RFC 9110 §4.2.1 has no zone in an address; an address with a zone is valid only on this machine.
+    // RFC 9110 §4.2.1 allows no zone in an address; an address with a zone is valid only on this machine.
     if (host.find(':') == std::string_view::npos || host.find('%') != std::string_view::npos || !Address::ip(host, 1)) {
       return fail(Code::InvalidArgument, "the brackets of a URL must contain an IPv6 address");
     }
@@ -63,10 +63,11 @@ Result<std::uint16_t> read_port(std::string_view digits) {
   return static_cast<std::uint16_t>(value);
 }
 
-// Characters that no target contains (RFC 3986 §3.3, §3.4), besides blanks, control characters and bytes from 0x80.
+// Characters that no target contains (RFC 3986 §3.3, §3.4), in addition to blanks, control characters and bytes from
+// 0x80.
 constexpr std::string_view not_in_targets = "\"<>\\^`{|}";
 
-// It accepts only what http/message/parser.h would accept.
+// Accepts only targets that http/message/parser.h would accept.
 Result<> check_target(std::string_view target) {
   if (target.find_first_of(not_in_targets) != std::string_view::npos) {
     return fail(Code::InvalidArgument, "the path and query of a URL must have none of \"<>\\^`{|}: escape them");
@@ -183,7 +184,7 @@ Result<Url> Url::resolve(std::string_view reference) const {
   if (begins_with_authority || begins_with_scheme(reference)) {
     KEEL_TRY(const Url absolute,
              parse((begins_with_authority ? std::string(scheme_name()) + ':' : "") + std::string(reference)));
-    // The target cannot be used as a reference: if it begins with two slashes, it would name another server.
+    // The target cannot be used as a reference, because one that begins with two slashes would name another server.
     std::string whole(absolute.origin());
     whole += remove_dot_segments(absolute.path());
     whole += absolute.target().substr(absolute.path().size());

@@ -71,7 +71,7 @@ const char* ChunkDecoder::step(char c) noexcept {
       if (size_ > UINT64_MAX - announced_) return "chunk sizes overflow";
       announced_ += size_;
       // Many tiny chunks with long extensions cost the reader far more than they carry (CVE-2023-39326). Digits,
-      // extension and two line ends count; every sender may have 16 bytes and twice the data.
+      // extension and two line ends count as framing; 16 bytes plus twice the data are allowed for each chunk.
       const std::uint64_t framing = digits_ + line_bytes_ + 4u;
       const std::uint64_t fair = size_ > excess_bytes_max ? 2 * excess_bytes_max + 16 : 16 + 2 * size_;
       excess_ += framing;

@@ -36,7 +36,7 @@ constexpr std::string_view codings_built_in[] = {
 };
 
 constexpr std::size_t idle_decoders_max = 8;
-// zlib counts in 32 bits.
+// zlib has 32-bit sizes.
 constexpr std::size_t step_bytes_max = std::numeric_limits<std::uint32_t>::max();
 
 Error no_memory() { return Error(Code::ResourceExhausted, "out of memory while decoding content"); }
@@ -141,7 +141,7 @@ struct ContentDecoder::State {
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return broken("is broken");
       is_whole = code == Z_STREAM_END;
       has_output = !is_whole && gzip.avail_out == 0;
-      if (code == Z_BUF_ERROR) break;  // It needs more input.
+      if (code == Z_BUF_ERROR) break;  // The decoder needs more input.
     }
     return room.size() - left_out;
   }
@@ -203,7 +203,7 @@ struct ContentDecoder::State {
       coded.remove_prefix(in.pos);
       is_whole = left == 0;
       has_output = !is_whole && out.pos == out.size;
-      if (in.pos == 0 && out.pos == before) break;  // It needs more input.
+      if (in.pos == 0 && out.pos == before) break;  // The decoder needs more input.
     }
     return out.pos;
   }

@@ -27,7 +27,7 @@ char* put_two(char* out, int value) noexcept {
   return out + 2;
 }
 
-// Takes a date apart from the left; `ok` becomes false at the first unexpected character.
+// Reads a date from left to right; `ok` becomes false at the first unexpected character.
 struct Reader {
   std::string_view rest;
   bool ok = true;

@@ -36,8 +36,8 @@ std::optional<int> fraction(std::string_view digits) noexcept {
   return value;
 }
 
-// The result is in thousandths; nullopt when it is not a qvalue. ".2" is accepted as well: Java has sent that for
-// years.
+// The result is in thousandths; nullopt when it is not a qvalue. ".2" is accepted as well: Java has sent such values
+// for years.
 std::optional<int> quality(std::string_view text) noexcept {
   if (text.size() > 1 && text[0] == '.') return fraction(text.substr(1));
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;

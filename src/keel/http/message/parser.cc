@@ -46,7 +46,7 @@ bool is_port(std::string_view text) noexcept {
 }
 
 // host [ ":" port ] without user information. Stricter than RFC 3986 on purpose: no '%' (another reader may decode it
-// to another host) and no ',' (a reader of lists would see two hosts).
+// into a different host) and no ',' (a reader of lists would see two hosts).
 bool read_authority(const char* from, const char* to, Authority& out) noexcept {
   const char* p = from;
   out.port = {};
@@ -237,7 +237,7 @@ class HeadReader {
         if (!fits) return refuse("HTTP version is malformed");
       }
       if (p[5] != '1') return refuse(Status::HttpVersionNotSupported, "HTTP version is not 1.0 or 1.1");
-      // RFC 9110 §2.5: a higher minor version is processed as the highest one that is known.
+      // RFC 9110 §2.5: a higher minor version is processed as the highest known one.
       facts_.version_minor = p[7] == '0' ? 0 : 1;
     }
     at_ = p + 10;
@@ -401,7 +401,7 @@ class HeadReader {
       case 10:
         if (is("connection")) {
           keep(Known::Connection, index);
-          // The usual value. At this point a value has no control byte that same_word could confuse.
+          // The usual value. At this point, the value has no control byte that same_word could take for a letter.
           if (value_end - value == 10 && scan::same_word(value, "keep-alive")) {
             facts_.says_keep_alive = true;
           } else {
@@ -452,8 +452,8 @@ class HeadReader {
     if (!head_.has(name)) keep_first(name, index);
     return true;
   }
-  // Fields with one value that decide about access: if there were two, one reader would use the first and another the
-  // last.
+  // Handles fields that have one value and decide about access: if there were two such fields, one reader would use the
+  // first and another the last.
   bool keep_only(Known name, std::uint32_t index, const char* reason) noexcept {
     if (head_.has(name)) [[unlikely]]
       return refuse(reason);
@@ -477,8 +477,8 @@ class HeadReader {
   }
 
   // The first field, on the line before `stop`, if it is a Host of letters, digits, '-' and '.', with or without a
-  // port: returns the end of its value, which is followed by CRLF. Null for any other field, which is then read in the
-  // general way. No control byte can pass as a letter of this word.
+  // port: returns the end of its value, which is followed by CRLF. Returns null for any other field, which is then read
+  // in the general way. No control byte can pass as a letter of this word.
   [[gnu::always_inline]] inline const char* read_usual_host(const char* line, const char* stop) noexcept {
     constexpr std::size_t name_size = 4;
     if (stop - line < 6 || !scan::same_word(line, "host") || scan::load16(line + name_size) != scan::load16(": ") ||
@@ -536,7 +536,7 @@ class HeadReader {
   }
 
   // `value` has no blanks around it; the line is checked from the colon on, because a tab there hides the field from
-  // readers who skip only spaces.
+  // readers that skip only spaces.
   [[gnu::noinline]] bool read_transfer_encoding(const char* value, const char* value_end,
                                                 std::uint32_t index) noexcept {
     if (head_.has(Known::TransferEncoding)) return refuse("more than one Transfer-Encoding");
@@ -565,7 +565,7 @@ class HeadReader {
     }
   }
 
-  // Checks that need the whole head; framing first.
+  // Makes the checks that need the whole head, the framing first.
   [[gnu::always_inline]] inline void finish() noexcept {
     if (head_.has(Known::TransferEncoding)) {
       if (head_.has(Known::ContentLength)) return static_cast<void>(refuse("Content-Length beside Transfer-Encoding"));

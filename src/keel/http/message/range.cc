@@ -35,7 +35,8 @@ std::optional<Range> parse_range(std::string_view text, std::uint64_t size) noex
   const std::string_view to = text.substr(dash + 1);
   if (from.empty()) {
     const auto suffix = number_of(to);
-    // A suffix of an empty representation is the whole representation: no range, and satisfiable (RFC 9110 §14.1.2).
+    // A suffix of an empty representation is the whole representation, so it is satisfiable and has no range (RFC 9110
+    // §14.1.2).
     if (!suffix || (size == 0 && *suffix != 0)) return std::nullopt;
     const std::uint64_t bytes = std::min(*suffix, size);
     return Range{size - bytes, bytes};

@@ -124,7 +124,7 @@ ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cac
     if (head_.status < 200) {
       if (++interims_ > interims_max) return refuse("it has too many interim responses");
       partial_.release();
-      begin_head();  // Interim: another head follows.
+      begin_head();  // This response is interim: another head follows.
       if (consumed == received.size()) return {ResponseState::Need, consumed, {}};
       continue;
     }

@@ -7,7 +7,7 @@
 namespace keel::http {
 namespace {
 
-// Reads lower-case hexadecimal digits only, and returns the last 64 bits.
+// Reads only lowercase hexadecimal digits; `value` gets the last 64 bits.
 bool read_hex(std::string_view digits, std::uint64_t& value) noexcept {
   value = 0;
   for (const char c : digits) {

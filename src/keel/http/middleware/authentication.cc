@@ -36,7 +36,7 @@ bool is_token68(std::string_view text) noexcept {
 
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-// The text after the scheme's name, which may be empty; nullopt without that scheme. The parser has rejected a second
+// The text after the scheme's name, which may be empty; nullopt without that scheme. The parser rejects a second
 // Authorization field.
 std::optional<std::string_view> find_credentials(Request& request, std::string_view scheme) {
   const std::string_view value = request.header(Known::Authorization).value_or(std::string_view());

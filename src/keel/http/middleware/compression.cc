@@ -25,7 +25,7 @@ void weaken(Response& response) {
   response.replace("ETag", weak.view());
 }
 
-// Digests of bytes, which compression changes (RFC 9530 §2, §3).
+// Whether a field has a digest of the bytes, which compression changes (RFC 9530 §2, §3).
 bool has_digest(const Response& response) {
   const auto announced = response.field("Trailer");
   return std::ranges::any_of(
@@ -33,8 +33,8 @@ bool has_digest(const Response& response) {
       [&](std::string_view name) { return response.field(name) || (announced && lists(*announced, name)); });
 }
 
-// A 304 has the fields of the response that the client keeps (RFC 9110 §15.4.5). If the client names its tag as a weak
-// one, we compressed that response.
+// A 304 has the fields of the response that the client keeps (RFC 9110 §15.4.5). If the client names the tag as a weak
+// one, that response was compressed.
 void confirm(Request& request, Response& response) {
   response.vary("Accept-Encoding");
   if (!request.head().has(Known::AcceptEncoding)) return;
@@ -57,7 +57,7 @@ bool is_of(std::string_view content_type, std::string_view range) noexcept {
          equals_ignore_case(type.substr(type.size() - suffix.size()), suffix);
 }
 
-// Codes a streamed body on its way.
+// Compresses a streamed body while it is sent.
 class Coding final : public BodyTransform {
  public:
   static Coding* make(ContentCoders::Lease coder) {
@@ -95,7 +95,7 @@ struct Compression::State {
         response.is_streamed() ? response.length().value_or(UINT64_MAX) : response.content().size();
     if (size < options.bytes_min || (size > options.bytes_max && !response.is_streamed())) return false;
     if (forbids_content(response.status())) return false;
-    if (response.status() == Status::ResetContent) return false;  // The server sends no content with this status.
+    if (response.status() == Status::ResetContent) return false;  // The server sends no content with a 205.
     return is_of_our_types(response) && !response.field("Content-Range") && !has_digest(response);
   }
   bool is_of_our_types(const Response& response) const {
@@ -149,7 +149,7 @@ void Compression::after(Request& request, Response& response) const {
     response.replace_content(std::move(compressed));
   }
   response.header("Content-Encoding", coding);
-  // Ranges of the uncompressed body, which must not be combined with the compressed one.
+  // The ranges would be those of the uncompressed body, which must not be combined with the compressed one.
   response.remove("Accept-Ranges");
   weaken(response);
 }

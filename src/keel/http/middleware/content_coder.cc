@@ -23,12 +23,12 @@
 namespace keel::http {
 namespace {
 
-constexpr std::size_t content_max = 1u << 30;  // The libraries count in 32 bits.
+constexpr std::size_t content_max = 1u << 30;  // The libraries have 32-bit sizes.
 constexpr std::size_t idle_max = 4;
 #if KEEL_BROTLI
 constexpr int stream_window_bits = 17;
 
-// A brotli encoder cannot be reused: its memory is kept for the next one, which asks for the same sizes.
+// A brotli encoder cannot be reused: its memory blocks are kept for the next one, which asks for the same sizes.
 class Blocks {
  public:
   Blocks() = default;
@@ -93,7 +93,8 @@ struct ContentCoder::State {
 #endif
   }
 
-  // Each writes to `room`, which is smaller than the content: nullopt when the result does not fit.
+  // Each of these functions writes to `room`, which is smaller than the content, and returns nullopt when the result
+  // does not fit.
   std::optional<std::size_t> encode_gzip(std::string_view content, std::span<char> room) {
     if (!begin_gzip()) return std::nullopt;
     gzip.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));

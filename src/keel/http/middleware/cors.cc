@@ -22,8 +22,8 @@ std::string joined(const std::vector<std::string>& list) {
   return all;
 }
 
-// Scheme and host in lower case, and a port only if it is not the scheme's default: the form that browsers send,
-// because it is compared byte by byte.
+// Scheme and host in lower case, and a port only if it is not the scheme's default: this is the form that browsers
+// send, and origins are compared byte by byte.
 bool is_origin(std::string_view text) noexcept {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos || scheme == 0) return false;

@@ -76,8 +76,8 @@ std::optional<Response> RateLimit::before(Request& request) const {
   });
   std::optional<std::string_view> client;
   if (!options.header.empty()) client = request.header(options.header);
-  // Preceded by a byte that no field contains, so that a client that may choose its field cannot make it equal to an
-  // address.
+  // Preceded by a byte that no field contains, so that a client that can choose the field's value cannot make it equal
+  // to an address.
   char tagged[1 + 8] = {'\0'};
   if (!client) {
     const Address address = request.client_address();

@@ -83,12 +83,12 @@ bool BodyWriter::Write::start() {
   return false;
 }
 
-// True: it is complete, or the connection has ended.
+// True: the write is complete, or the connection has ended.
 bool BodyWriter::Write::go_on() noexcept {
   if (writer_.transforms_ == nullptr) return writer_.exchange_->write(rest_);
   constexpr std::size_t transformed_at_once = 64 * 1024;
   while (true) {
-    // Includes the rest of a cancelled write, because a transform cannot be undone.
+    // This includes the rest of a cancelled write, because a transform cannot be undone.
     std::string_view changed = writer_.tail();
     const bool is_done = changed.empty() || writer_.exchange_->write(changed);
     writer_.changed_queued_ = writer_.changed_.size() - changed.size();

@@ -68,7 +68,8 @@ const char* mistake_of(const SetCookie& cookie) noexcept {
 
 Cookies::Cookies(const RequestHead& head, int pairs_max) noexcept : head_(head), left_(pairs_max) {}
 
-// The next Cookie field. RFC 6265 §5.4 sends one; RFC 9113 §8.2.3 lets a proxy divide it into several.
+// The next Cookie field. By RFC 6265 §5.4 a browser sends only one; RFC 9113 §8.2.3 lets a proxy divide it into
+// several.
 bool Cookies::next_field() noexcept {
   if (!head_.has(Known::Cookie)) return false;
   while (field_ < head_.field_count()) {

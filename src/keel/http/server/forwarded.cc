@@ -80,7 +80,7 @@ std::string_view scheme_of(std::string_view text) noexcept {
   return {};
 }
 
-// The elements of all fields of a name, from the last to the first.
+// Returns the elements of all fields of one name, from the last to the first.
 class FromTheRight {
  public:
   FromTheRight(const RequestHead& head, std::string_view name) noexcept
@@ -123,7 +123,7 @@ class FromTheRight {
   bool in_field_ = false;
 };
 
-// None when there are several: a proxy that appends its own value to a client's does not tell which is which.
+// None when there are several fields: a proxy that adds its own field to a client's does not say which is which.
 std::optional<Address> real_ip(const RequestHead& head) noexcept {
   std::string_view text, another;
   FromTheRight values(head, "x-real-ip");
@@ -169,7 +169,7 @@ std::string_view client_of(const Address& address) noexcept {
   }
   if (address.family() == AF_INET6) {
     const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(address.system())->sin6_addr;
-    // An IPv4 client on an IPv6 socket.
+    // The address is that of an IPv4 client on an IPv6 socket.
     if (IN6_IS_ADDR_V4MAPPED(&v6)) return bytes(v6.s6_addr + 12, 4);
     return bytes(&v6, 8);
   }

@@ -59,7 +59,7 @@ void LiteralTable::add(std::string_view text, std::uint32_t value) {
   if (keys_.size() * 2 > slots_.size() || !place(bucket)) rebuild();
 }
 
-// Gives all keys of `bucket` distinct slots; all except the last one added already have them.
+// Gives all keys of `bucket` distinct slots; all keys except the one added last already have slots.
 bool LiteralTable::place(std::size_t bucket) {
   const std::vector<std::uint32_t>& members = buckets_[bucket];
   for (std::uint32_t member : members) {

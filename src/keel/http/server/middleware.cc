@@ -16,7 +16,7 @@ Task<Response> respond_synchronously(Request& request, const Handler* handler) {
 
 Task<Response> Next::respond_with(Response response) { co_return std::move(response); }
 
-// The handler's own time begins when the body is complete.
+// The time limit of the handler begins when the body is complete.
 Task<Response> Next::respond_with_body(Request& request, const Handler* handler) {
   const Duration timeout = request.collector_->handler_timeout();
   co_await request.whole_body();

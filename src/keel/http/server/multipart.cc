@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t padding_bytes_max = 64;
 
-// bchars of RFC 2046 §5.1.1; a blank may not be the last.
+// bchars of RFC 2046 §5.1.1; a blank must not be the last byte.
 bool is_boundary(std::string_view text) noexcept {
   if (text.empty() || text.size() > MultipartReader::boundary_bytes_max || text.back() == ' ') return false;
   for (const char c : text) {
@@ -24,12 +24,12 @@ bool is_boundary(std::string_view text) noexcept {
 
 struct Parameter {
   std::string_view name;
-  std::string_view value;  // The text between its quotes; escapes are still in it.
+  std::string_view value;  // The text between the quotes, with its escapes.
   bool quoted = false;
 };
 
 // Removes `; name=value` from the front; between two semicolons, and after the last, there may be nothing (RFC 9110
-// §5.6.6). False at the end, and with `malformed` if that is not the end.
+// §5.6.6). Returns false at the end; also, with `malformed` set, if the text is malformed.
 bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malformed) noexcept {
   do {
     rest = trim_blanks(rest);
@@ -104,7 +104,7 @@ MultipartReader::MultipartReader(std::string_view boundary, MultipartLimits limi
   std::memcpy(delimiter_, "\r\n--", 4);
   std::memcpy(delimiter_ + 4, boundary.data(), boundary.size());
   delimiter_size_ = static_cast<std::uint8_t>(4 + boundary.size());
-  // The first boundary may come first: treated as if a line had ended before (pretends_line_).
+  // The body may begin with the first boundary, which is treated as if a line had ended before it (pretends_line_).
   matched_ = 2;
 }
 
@@ -153,8 +153,8 @@ MultipartStep MultipartReader::feed(std::string_view received) {
   }
 }
 
-// Searches for the delimiter. It has a CR only at its beginning, so the bytes that matched before a mismatch cannot
-// contain the beginning of another one: they are content, and the search continues after them.
+// Searches for the delimiter. The delimiter has a CR only at its beginning, so the bytes that matched before a mismatch
+// cannot contain the beginning of another one: they are content, and the search continues after them.
 MultipartStep MultipartReader::search(std::string_view received) {
   MultipartStep step;
   const bool outside = at_ == At::Preamble;
@@ -182,7 +182,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
       step.consumed = found + wanted.size();
       matched_ = static_cast<std::uint8_t>(wanted.size());
     } else {
-      // The end may be the beginning of a delimiter.
+      // The end of the input may be the beginning of a delimiter.
       std::size_t kept = received.substr(received.size() - std::min(received.size(), wanted.size() - 1)).rfind('\r');
       if (kept != std::string_view::npos) {
         kept += received.size() - std::min(received.size(), wanted.size() - 1);
@@ -256,7 +256,7 @@ MultipartStep MultipartReader::read_head(std::string_view received) {
   const std::size_t had = head_.size();
   const std::size_t room = limits_.part_head_bytes_max - had;
   head_.append(received.substr(0, room));
-  // The empty line may have begun earlier, or come first.
+  // The empty line may have begun in earlier bytes, or may be the first line.
   const std::size_t from = had < 3 ? 0 : had - 3;
   std::size_t end = head_.view().find(empty_line, from);
   if (head_.view().starts_with("\r\n")) end = 0;
@@ -274,7 +274,7 @@ MultipartStep MultipartReader::read_head(std::string_view received) {
   return step;
 }
 
-// Null, or why the head is rejected.
+// Returns null, or why the head is rejected.
 const char* MultipartReader::read_part() {
   part_ = {{}, std::nullopt, "text/plain", {}};
   bool has_disposition = false;

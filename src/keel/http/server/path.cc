@@ -66,7 +66,7 @@ int first_zero(std::uint64_t word) noexcept {
   return std::countr_zero((word - ones) & ~word & ones << 7) / 8;
 }
 
-// Whether `text` contains `byte`. The last eight bytes are read with a load that overlaps those before.
+// Whether `text` contains `byte`. The last eight bytes are read with a load that overlaps the previous one.
 template <char byte>
 bool has(std::string_view text) noexcept {
   constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
@@ -79,7 +79,8 @@ bool has(std::string_view text) noexcept {
   return first_zero(scan::load64(end - 8) ^ wanted) != 8;
 }
 
-// The first `byte` in [at, end), or end. Segments are short: inline, eight bytes a step cost less than a call.
+// The first `byte` in [at, end), or end. Segments are short: inline code that reads eight bytes per step costs less
+// than a call.
 template <char byte>
 const char* find(const char* at, const char* end) noexcept {
   constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
@@ -92,8 +93,8 @@ const char* find(const char* at, const char* end) noexcept {
 
 constexpr int no_byte = -1;
 
-// The decoded byte at `at`, and where the path continues. No byte: a broken escape, or an escaped slash, which is no
-// separator; no literal contains it.
+// The decoded byte at `at`, and where the path continues. There is no byte for a broken escape, or for an escaped
+// slash, which is not a separator and which no literal contains.
 template <bool escaped>
 int next_byte(const char*& at, const char* end) noexcept {
   const unsigned char raw = static_cast<unsigned char>(*at++);
@@ -126,7 +127,7 @@ std::string_view without_suffix(std::string_view segment, std::string_view suffi
   return segment;
 }
 
-// Returns why the text cannot stand in a pattern, or null if it can.
+// Returns why the text cannot be a literal of a pattern, or null if it can.
 const char* check_literal(std::string_view text) {
   for (const char c : text) {
     if (c == '{' || c == '}') return "a segment can have at most one parameter: {name}";
@@ -221,7 +222,7 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t
   patterns_.push_back({std::string(pattern), id});
 
   std::string run;                // Literals and slashes since the last parameter.
-  std::uint32_t place = none;     // The index of the last parameter in params_; none: there was none yet.
+  std::uint32_t place = none;     // The index of the last parameter in params_; none: no parameter so far.
   const Segment* last = nullptr;  // That parameter.
   // The node at which `run` ends.
   const auto pass_run = [&] {
@@ -335,7 +336,7 @@ void PathTree::add_child(std::uint32_t node, char byte, std::uint32_t child) {
 std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
   const auto wanted = static_cast<unsigned char>(byte);
   if (node.child_count > Node::few) return tables_[node.children[0]][wanted];
-  // Most nodes have one child: the processor can continue to it while it still compares the byte.
+  // Most nodes have one child: the processor can continue with the child while it still compares the byte.
   if (node.bytes[0] == byte) return node.children[0];
   const int found = first_zero(scan::load64(node.bytes) ^ ones * wanted);
   return found < static_cast<int>(Node::few) ? node.children[found] : none;
@@ -391,7 +392,8 @@ const char* PathTree::pass(const Node& node, const char* at, const char* end) co
   }
 }
 
-// walk() by way of the parameters that text follows in `segment`, which is of the path that ends at `end`.
+// Does what walk() does for the parameters that are followed by text in their segment; `segment` is in the path that
+// ends at `end`.
 template <bool escaped>
 std::uint32_t PathTree::walk_suffixed(const Params& here, std::string_view segment, const char* end,
                                       PathParams& params) const noexcept {

@@ -25,7 +25,7 @@ Error Request::bad_parameter(std::string_view name, std::string_view expected) {
 }
 
 std::optional<std::string_view> Request::header_list(std::string_view name) {
-  // Sizes are computed first, because a client chooses how many there are.
+  // The total size is computed first, because the client chooses how many fields there are.
   std::optional<std::string_view> first;
   std::size_t size = 0;
   unsigned count = 0;
@@ -51,7 +51,8 @@ std::optional<std::string_view> Request::header_list(std::string_view name) {
 }
 
 void Request::reject_early_read(const char* call, std::source_location place) const {
-  // Where the handler reads the body, it is never collected, and several readers have to agree on who reads first.
+  // On a route whose handler reads the body, the body is never collected, and several readers have to agree on which
+  // reads first.
   if (match_.options != nullptr && match_.options->streams_body) return;
   throw_bug(std::string(call) +
                 " in a middleware: it runs before the body has arrived; write one that calls the handler itself "
@@ -173,7 +174,7 @@ std::string_view Request::raw_path_param(std::string_view name, std::source_loca
 
 Result<std::string_view> Request::path_text(std::string_view name, std::source_location place) {
   const auto raw = match_.params.find(name);
-  // Returned, not thrown: an awaited error first ends the children of a Scope (task/scope.h).
+  // The bug is returned, not thrown: an awaited error first ends the children of a Scope (task/scope.h).
   if (!raw) return Error::from_bug(Bug(no_such_parameter(name), place));
   return uri::percent_decode(*raw, *arena_);
 }

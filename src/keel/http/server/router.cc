@@ -154,7 +154,7 @@ Router::Path& Router::path_of(std::string_view host, std::string_view pattern, c
 
 void Router::add_below(std::string_view host, std::string_view pattern, const Links& links, Method method,
                        Handler handler, const RouteOptions& options, const std::source_location& at) {
-  // A handler can make this mistake, so it costs its request alone.
+  // A handler can make this mistake, so it fails only the handler's request.
   if (is_sealed_) {
     throw_bug(std::string(pattern) +
                   ": a route cannot be added after a server was started with this router: add all routes before",
@@ -310,7 +310,7 @@ void Router::match_nothing(Request& request, bool has_path) const {
   set_own(match, options_, own_);
 }
 
-// Does what goes beyond a simple lookup: derived methods, negotiation, 405.
+// Handles everything beyond a simple lookup: derived methods, negotiation, 405.
 void Router::match_method(Request& request, const Path& path) const {
   const RequestHead& head = *request.head_;
   RouteMatch& match = request.match_;
@@ -328,7 +328,7 @@ void Router::match_method(Request& request, const Path& path) const {
   }
   const Route* asked = nullptr;
   if (head.method() == Method::Options) {
-    // A CORS preflight asks for the route that it names.
+    // A CORS preflight asks for the route of the method that it names.
     if (const auto method = head.find("Access-Control-Request-Method")) {
       asked = path.by_method[slot_of(parse_method(*method))];
     }
@@ -368,7 +368,7 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
       request.match_.told = &options;
       return &unsupported_type_;
     }
-    // A compressed body has none of these types until it is decoded.
+    // A compressed body does not have one of these types until it is decoded.
     std::string_view codings = request.header_list("Content-Encoding").value_or(std::string_view());
     for (std::string_view coding; next_element(codings, coding);) {
       if (!coding.empty() && !equals_ignore_case(coding, "identity")) return &unsupported_coding_;

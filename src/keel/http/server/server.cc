@@ -15,7 +15,7 @@
 namespace keel::http {
 namespace {
 
-// Checks values at which a parser would otherwise abort with the first request.
+// Rejects values with which the parser would abort at the first request.
 Result<> check(const Limits& limits) {
   if (limits.head.fields_max <= RequestHead::fields_capacity) return {};
   return fail(Code::InvalidArgument,
@@ -185,7 +185,7 @@ void Server::stop() {
   if (!is_drained()) on_every_loop([](ServerWorker& worker) { worker.abort_all(); });
   if (state_->runtime != nullptr) {
     state_->runtime->wait_until([this] { return is_drained(); }, Duration::forever());
-    // The worker that reported this may not have returned from it yet.
+    // The worker that reported the end of the drain may not have returned from that call yet.
     if (!state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   }
   KEEL_CHECK(is_drained(), "the loop must run until its server has drained");

@@ -77,7 +77,7 @@ std::optional<std::string> path_behind_links(const File& folder, const File& fil
   return whole.substr(root.size());
 }
 
-// Opens the same file through links, as long as they lead to a file that may be shown.
+// Opens `path` through links, if they lead to a file that may be served.
 Task<File> open_by_links(File& folder, std::string path) {
   File file = co_await folder.open_beneath(std::move(path));
   const std::optional<std::string> behind = path_behind_links(folder, file);
@@ -166,7 +166,7 @@ Task<> read_content(File& file, const Content& content, Buffer& into) {
   into.append(content.text.view().substr(from));
 }
 
-// Writes the content while it is sent: one piece is in memory, whatever the size of the file.
+// Writes the content while it is sent: only one piece is in memory, whatever the size of the file.
 Task<> send_content(BodyWriter& out, File file, const Content& content) {
   Buffer piece;
   std::size_t from = 0;
@@ -213,7 +213,7 @@ Task<Response> StaticFiles::serve(Request& request) {
 
   Result<File> found = co_await attempt(File::open_folder(options_.folder));
   if (!found && is_absent(found.error())) {
-    // An internal matter, which the client must not read.
+    // This is an internal matter, which the client must not read.
     co_return std::move(found).error().as(Code::Internal).because("static files");
   }
   // The task was stopped, for example because the client has disconnected: this is not an error of the folder.
@@ -293,7 +293,8 @@ Task<Response> StaticFiles::serve(Request& request) {
   const Status outcome = is_partial ? Status::PartialContent : Status::Ok;
   const Text range = is_partial && content.count == 1 ? content_range(content.ranges[0], status.size) : Text();
   Response response(outcome);
-  // A HEAD reads the content as well, because middleware that changes it must change its description in HEAD, too.
+  // A HEAD reads the content as well, because middleware that changes the content must change the fields about it for
+  // HEAD, too.
   if (content.bytes <= whole_bytes_max) {
     Buffer body;
     co_await read_content(file, content, body);

@@ -157,7 +157,7 @@ Result<> ContractRecorder::save(const std::string& folder) const {
 
 void ContractRecorder::begin() {
   if (of_process != nullptr || std::getenv(variable) == nullptr) return;
-  of_process = new ContractRecorder;  // Responses have views of its texts until the process ends.
+  of_process = new ContractRecorder;  // Responses have views of the recorder's texts until the process ends.
   active = of_process;
 }
 

@@ -57,7 +57,7 @@ TestClient::TestClient(const TestTarget& target, const TestClientOptions& client
   options.redirects_max = 0;
   options.decompresses = false;
   options.retry.attempts_max = 1;
-  options.breaker.failure_ratio = 2;  // A test that causes errors must get them, not an open breaker.
+  options.breaker.failure_ratio = 2;  // A test that causes errors must get those errors, not an open breaker.
   const io::Loop::Entered entered(*target.loop);
   client_ = std::make_unique<Client>(*target.resolver, std::move(options));
 }

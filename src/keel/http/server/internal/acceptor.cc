@@ -15,19 +15,19 @@ namespace {
 // After EMFILE and similar errors: how long to stop accepting.
 constexpr Duration retry_pause = 50_ms;
 // While draining, how long clients whose handshake has already started may still be accepted while new ones are
-// rejected. A round trip; a connection to a Unix socket needs none.
+// rejected. It allows for one round trip, which a connection to a Unix socket does not need.
 constexpr Duration last_call = 100_ms;
-// The most connections accepted at its end: where new ones cannot be rejected, they may arrive as fast as they are
-// accepted.
+// The maximum number of connections accepted at the end of this time: if new ones cannot be rejected, they may arrive
+// as fast as they are accepted.
 constexpr int waiting_max = 4096;
 // The kernel reports at most as many connections together as there is room for completions, whatever the length of its
 // queue.
 constexpr int burst_max = 8192;
-// At the limit, how long a connection must have been idle to be closed for new ones: one that was just used may be used
-// again, and its next request may be on its way.
+// At the limit, how long a connection must have been idle to be closed for new ones: the next request of a connection
+// that was just used may be on its way.
 constexpr Duration idle_min = 1_s;
-// Finding the longest-idle connections scans all of them, some cache lines of each: one scan finds up to this many, and
-// a scan that finds none is followed by this pause.
+// Finding the connections that have been idle longest means scanning all of them, at some cache lines each: one scan
+// finds up to found_max, and a pause follows a scan that finds none.
 constexpr std::uint32_t found_max = 64;
 constexpr Duration accept_pause = 100_ms;
 
@@ -66,7 +66,8 @@ bool Acceptor::is_near_limit() const noexcept {
 
 bool Acceptor::is_full() const noexcept { return worker_.open_connections() >= connections_max_; }
 
-// Near the limit the kernel might report too many together. While the server drains this does not matter.
+// Near the limit, the kernel might report too many connections together. While the server drains, the limit does not
+// matter.
 void Acceptor::check_limit() {
   const bool is_near = is_near_limit();
   if (is_near == accept_.one_by_one || draining_) return;
@@ -139,7 +140,7 @@ bool Acceptor::make_room() {
   const auto wanted =
       static_cast<std::size_t>(std::min<std::uint64_t>(open - connections_max_ + 1 + room(), found_max));
   const Instant now = worker_.loop().now();
-  // The age of an incomplete head: long enough for a packet that is sent again.
+  // How long a head must have been incomplete: long enough for a lost packet to be sent again.
   const Duration head_min = std::min(idle_min, worker_.limits().header_timeout / 4);
   Instant next = now + head_min;  // A connection that is not waiting yet is not closed earlier.
   worker_.connections().for_each([&](Connection& connection) {
@@ -202,7 +203,7 @@ void Acceptor::begin_drain(Duration grace, Listening listening) {
   if (listening == Listening::GoesOn) return stop_accepting();
   if (first_ && listener_ >= 0) worker_.engine().turn_away(listener_);
   if (!full_) begin();
-  // It may have been closed because accepting had failed, or fails now.
+  // The listener may have been closed because accepting failed, or accepting may fail now.
   if (listener_ >= 0) {
     const bool at_once = worker_.engine().local_address(listener_).is_unix();
     loop.start_timer(last_call_, loop.now() + (at_once ? Duration() : std::min(last_call, grace)));
@@ -223,8 +224,8 @@ void Acceptor::stop_accepting() {
   }
 }
 
-// Their clients have connected and may have sent a request: closing the listener would reset them. If others listen on
-// the same socket, some of these connections may have woken only this worker.
+// Their clients have connected and may have sent a request: closing the listener would reset them. Even if other
+// workers listen on the same socket, some of these connections may have woken only this worker.
 void Acceptor::take_waiting() {
   for (int n = 0; n < waiting_max && !aborting_ && worker_.open_connections() < connections_max_; ++n) {
     const int fd = worker_.engine().try_accept(listener_);

@@ -42,7 +42,7 @@ void ClientTable::leave(std::uint32_t place) noexcept {
   --size_;
 }
 
-// Doubles the number of places, and makes a bucket for each.
+// Doubles the number of places, and makes one bucket for each place.
 void ClientTable::make_room() {
   const std::size_t before = entries_.size();
   const std::size_t count = std::max(entries_min, 2 * before);

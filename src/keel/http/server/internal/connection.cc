@@ -24,9 +24,10 @@ constexpr int requests_per_turn = 64;
 constexpr Duration linger_in_drain = 1_s;
 // Up to this many bytes of later requests are read while one is in progress.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
-// The maximum number of unsent bytes in the kernel when a connection ends normally; while there are more, it waits.
+// The maximum number of unsent bytes in the kernel when a connection ends normally; while there are more, the
+// connection waits.
 constexpr std::uint64_t left_bytes_max = 64 * 1024;
-// How often it checks while it waits, and when the server drains.
+// How often a connection checks this while it waits, and when the server drains.
 constexpr Duration peer_look_pause = 1_s;
 constexpr Duration peer_look_pause_in_drain = 100_ms;
 
@@ -117,7 +118,7 @@ void Connection::lose_request() {
   }
 }
 
-// Its buffers may contain incomplete data, so nothing is sent.
+// The buffers may contain incomplete data, so nothing is sent.
 void Connection::out_of_memory() noexcept {
   worker_.out_of_memory().meet(log::field("for", "a request"));
   abort();
@@ -144,7 +145,7 @@ void Connection::process_kept() {
   if (in_.empty()) in_.release();
 }
 
-// Continues with the connection's requests after other connections had their share.
+// Continues with the connection's requests after other connections have had their share.
 void Connection::go_on() {
   yields_ = false;
   if (phase_ == Phase::Ending) return free_if_quiet();
@@ -201,7 +202,8 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
   Exchange exchange(worker_, head, transport_, introduction(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
-  // Over TLS it still sends a goodbye, and the reset that this causes after we have closed would destroy our response.
+  // Over TLS, the client still sends close_notify, and the reset that this causes after we have closed would destroy
+  // our response.
   if (!head.keep_alive() && transport_.layer() == nullptr) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();
@@ -229,7 +231,8 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
   }
   const bool is_guarded = has_body && !streams && !is_whole && exchange.is_guarded();
   const bool may_send = has_body && head.expect_continue() && rest.empty();
-  // The response does not depend on a body that has not been sent: send it, and never read a request from that body.
+  // The response does not depend on the body, which has not been sent: send the response, and never read a request from
+  // that body.
   const bool goes_without = may_send && !match.is_route;
   if (goes_without) {
     close_ = true;
@@ -288,7 +291,7 @@ inline void Connection::write(Exchange& exchange, Response& response) {
     if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
   } else if (head_only && match.is_route && response.content().empty() &&
              worker_.router().method(match) == Method::Head) [[unlikely]] {
-    // The length that GET would give is not known here (RFC 9110 §8.6).
+    // The length of the response to a GET is not known here (RFC 9110 §8.6).
     body_end = BodyEnd::Unsaid;
   }
   if (!response.is_upgrade() && (!head.keep_alive() || response.close_ || worker_.is_draining() ||
@@ -316,9 +319,9 @@ inline void Connection::write(Exchange& exchange, Response& response) {
 
 void Connection::write_head(Response& response) {
   PendingExchange& exchange = *exchange_;
-  // The writer of the response's body may read the request's body, and after the response's head it is too late for
-  // this. The head follows when the body has begun to arrive, or has a part after it: a proxy that finds both together
-  // may lose the body that the client then sends (HAProxy 2.6).
+  // The writer of the response's body may read the request's body, and a 100 (Continue) can no longer be sent after the
+  // response's head. The head is sent when the request's body has begun to arrive, or when a part of the response's
+  // body follows the head: a proxy that finds both together may lose the body that the client then sends (HAProxy 2.6).
   if (response.is_streamed() && exchange.take_awaits_continue()) {
     out_.waiting().append(continue_head);
     flush();
@@ -358,11 +361,11 @@ void Connection::sent() {
   settle();
 }
 
-// A failed send ends the connection (the caller checks phase_).
+// A failed send ends the connection, so the caller has to check phase_.
 inline void Connection::finish_send() {
   const bool is_sent = out_.finish();
   worker_.records().end_write(this, is_sent);
-  // The idle time begins with the end of the response, or of the part that exists.
+  // The idle time begins at the end of the response, or of the part that exists so far.
   if ((phase_ == Phase::Head && !partial_.has_begun()) || is_streaming()) began_ = worker_.loop().now();
   if (is_sent) return;
   fail(out_.error());
@@ -391,7 +394,7 @@ inline bool Connection::wants_bytes() const noexcept {
   return false;
 }
 
-// Bytes that a task started here writes leave together with those already queued.
+// Bytes written by a task that is started here are sent together with those already queued.
 void Connection::run_due() {
   gathers_ = true;
   exchange_->run_due();
@@ -438,7 +441,7 @@ void Connection::settle() {
   if (is_streaming()) exchange_->go_on_writing();
 }
 
-// Whether the kernel holds more for the peer than may be left to it.
+// Whether the kernel holds more bytes for the peer than it may hold when the connection ends.
 bool Connection::has_much_to_read() noexcept { return !is_lost_ && out_.is_unread(transport_, left_bytes_max); }
 
 // The connection has failed.
@@ -449,8 +452,8 @@ void Connection::fail(std::int32_t result) {
   worker_.counts.slow_readers.add();
 }
 
-// A peer that is still writing would lose the response to a reset: so stop writing, and continue to read for a while.
-// It also waits for a peer that still has much to read.
+// A peer that is still writing would lose the response because of a reset, so stop writing and continue to read for a
+// while. The connection also waits for a peer that still has much to read.
 void Connection::linger_or_end() {
   if ((peer_done_ || peer_closes_) && !has_much_to_read()) return abort();
   if (phase_ == Phase::Lingering) return watch();
@@ -477,7 +480,7 @@ inline Instant Connection::deadline() const noexcept {
   return deadline_of_work();
 }
 
-// While the connection is not idle.
+// The deadline while the connection is not idle.
 Instant Connection::deadline_of_work() const noexcept {
   const Limits& limits = worker_.limits();
   const Instant at = out_.deadline(limits);
@@ -502,13 +505,13 @@ Instant Connection::deadline_of_work() const noexcept {
     case Phase::Introduced:
       return began_ + limits.header_timeout;
     case Phase::Ending:
-      break;  // A cancelled operation comes back by itself; a timer would outlive the connection.
+      break;  // A cancelled operation completes without a timer, and a timer would outlive the connection.
   }
   return Instant::never();
 }
 
-// The timer is moved only when it would fire too late; when it fires too early it is set again. A busy connection
-// therefore does not touch the timer wheel.
+// The timer is moved only when it would fire too late; when it fires too early it is set again. Therefore, a busy
+// connection does not touch the timer wheel.
 void Connection::watch() {
   const Instant at = deadline();
   if (!is_watched_until(at)) worker_.loop().start_timer(timer_, at);
@@ -547,13 +550,13 @@ void Connection::timed_out() {
         break;
     }
   }
-  // The kernel delivers the small rest of a last response.
+  // The kernel delivers the small rest of the last response.
   const bool is_in_peace = phase_ == Phase::Lingering || (is_idle() && worker_.is_draining());
   is_in_peace ? abort() : cut();
 }
 
-// Idle or lingering, while the kernel still has some of the last response: that counts as a send that continues, with
-// the time limit of a send.
+// The connection is idle or lingering while the kernel still holds some of the last response: this counts as a
+// continuing send, with the time limit of a send.
 bool Connection::waits_for_reader(Instant now) {
   if (!is_idle() && phase_ != Phase::Lingering) return false;
   const bool drains = worker_.is_draining();
@@ -571,7 +574,8 @@ void Connection::reset_slow_reader() {
 }
 
 std::optional<Connection::Waiting> Connection::waiting() const noexcept {
-  // The time counts from the beginning, not from the last arrival: otherwise a client that keeps sending would stay.
+  // The time counts from the beginning, not from the last arrival: otherwise a client that keeps sending would never be
+  // closed.
   if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
   if (phase_ == Phase::Introducing) return Waiting{began_, !in_.empty()};
   const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();

@@ -15,7 +15,7 @@ namespace {
 
 // How much of a streamed body is queued before its writer has to wait.
 constexpr std::size_t queue_bytes_max = 32 * 1024;
-// No chunk is made smaller than this for lack of room.
+// A chunk is not made smaller than this because of a lack of room.
 constexpr std::size_t piece_bytes_min = 1024;
 
 }  // namespace
@@ -46,8 +46,8 @@ std::string_view Connection::collect_body(std::string_view rest) {
   return {};
 }
 
-// The handler reads the body itself, or middleware comes first. It starts in settle(); the part of the body in `rest`
-// now belongs to it.
+// The handler reads the body itself, or middleware comes first. The exchange starts in settle(); the part of the body
+// in `rest` now belongs to it.
 std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::string_view rest, bool streams) {
   const std::size_t first = decoder.extent(rest);
   if (peer_done_ && !decoder.is_whole_in(rest)) {
@@ -180,8 +180,8 @@ void Connection::end_exchange() {
   phase_ == Phase::Upgrading ? transport_.release() : free_exchange();
 }
 
-// Ends an exchange that cannot continue. If the head of its response was not sent, the peer has finished before the end
-// of the request, and no client waits for a response.
+// Ends an exchange that cannot continue. If the head of its response has not been sent, the peer finished before the
+// end of the request, and no client waits for a response.
 void Connection::reset_exchange() {
   if (!exchange_->is_streaming()) return give_up_body();
   // If the end of the connection marks the end of the body, only a reset shows that it is incomplete.
@@ -208,7 +208,7 @@ void Connection::follow_send(const Exchange& exchange) {
 void Connection::reject_and_close(Status status, std::string_view detail, bool head_only) {
   ++requests_;
   close_ = true;
-  peer_closes_ = false;  // Whatever it announced, the rest of the rejected request may be on its way.
+  peer_closes_ = false;  // Whatever the client announced, the rest of the rejected request may be on its way.
   phase_ = Phase::Head;
   partial_.clear();
   const Response rejection = worker_.reject(status, detail, remote());
@@ -235,7 +235,7 @@ std::string_view Connection::reject_late(Exchange& exchange, std::string_view re
 
 // --- leaving HTTP --------------------------------------------------------------------------------------------------
 
-// The caller must do nothing after this. Bytes that come until the receive has ended belong to the new protocol; when
+// The caller must do nothing after this. Bytes that arrive until the receive has ended belong to the new protocol; when
 // the 101 has been sent as well, this connection is no longer needed.
 void Connection::go_on_upgrading() {
   if (transport_.is_receiving()) transport_.end_receive();

@@ -25,7 +25,7 @@ void HeldMemory::change(const Held& before, const Held& after) noexcept {
       counts.response_bytes.get() >= counts.response_bytes_max.get() / 2) {
     worker_.loop().start_timer(timer_, worker_.loop().now() + memory_look_pause);
   }
-  // It is done later, because this function is called from inside a connection.
+  // The connections are reset later, because this function is called from inside a connection.
   if (after.received > before.received && !relief_.is_running() &&
       counts.received_bytes.get() > counts.received_bytes_max.get()) {
     worker_.loop().start_timer(relief_, worker_.loop().now());

@@ -10,7 +10,8 @@
 
 namespace keel::http {
 
-// Including the heap's overhead and the engine's data for its descriptor, half a kilobyte at most when it is idle.
+// An idle connection uses at most half a kilobyte, including the heap's overhead and the engine's data for its
+// descriptor.
 static_assert(sizeof(Connection) <= 440);
 
 static_assert(sizeof(Connection) % alignof(Introduction) == 0,

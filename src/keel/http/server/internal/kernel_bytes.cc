@@ -8,13 +8,13 @@
 namespace keel::http {
 namespace {
 
-// A system call or two each.
+// Each connection costs one or two system calls.
 constexpr std::uint64_t connections_per_turn = 256;
 
 }  // namespace
 
 std::uint64_t KernelBytes::ask() noexcept {
-  // The job belongs to the worker until a sweep has ended.
+  // Until a sweep has ended, the job belongs to the worker.
   if (!is_asked_.exchange(true, std::memory_order_acquire)) worker_.loop().post(job_);
   return found_.load(std::memory_order_relaxed);
 }

@@ -14,7 +14,7 @@ namespace keel::http {
 namespace {
 
 constexpr const char* late_body = "the body did not arrive in time";
-// Up to this many bytes of a body that its handler has not read are discarded, so that the connection can be reused.
+// Up to this many bytes of a body that the handler has not read are discarded, so that the connection can be reused.
 constexpr std::size_t discard_bytes_max = 256 * 1024;
 
 }  // namespace
@@ -133,7 +133,7 @@ void PendingExchange::end_body() noexcept {
   if (const std::string_view lines = reader_.trailers(); !lines.empty()) [[unlikely]]
     set_trailers(lines);
   if (clock() != nullptr) {
-    // This time is not the handler's.
+    // This time does not belong to the handler.
     clock()->add(stage::body, read_waited_);
     handler_began_ = handler_began_ + read_waited_;
   }
@@ -173,7 +173,7 @@ bool PendingExchange::is_discard_over() const noexcept {
 // --- the handler ---------------------------------------------------------------------------------------------------
 
 void PendingExchange::send(Response& response, std::string_view body) {
-  // A writer may read it when the bytes in which it arrived are gone.
+  // A writer of the response may read the body when the bytes in which it arrived are gone.
   static_cast<void>(keep_body(body));
   set_body(body_.view());
   send(response);
@@ -211,7 +211,7 @@ Duration PendingExchange::request_timeout() const noexcept {
   return match().options->request_timeout.value_or(worker_.limits().request_timeout);
 }
 
-// A task begins to wait: the time until now belongs to its work.
+// A task begins to wait: the time until now belongs to the task's work.
 void PendingExchange::note_wait() {
   const Instant now = worker_.loop().precise_now();
   if (std::exchange(has_waited_, true)) {
@@ -317,7 +317,7 @@ void PendingExchange::end_streaming(Result<> result) {
     }
     const Error& error = result.error();
     if (error.is_bug()) worker_.counts.bugs.add();
-    // What the client sends while its response streams is its own decision, as it is before the response.
+    // While the response streams, a bad body is the client's fault, as it is before the response.
     const bool is_clients = reader_.refusal() != Status::Ok && !error.is_bug() && !error.is_from_environment();
     worker_.failures().log("the body of a response failed; its connection was reset", error,
                            is_clients ? Level::Info : Level::Error, request().route(),

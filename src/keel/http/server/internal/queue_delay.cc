@@ -21,9 +21,10 @@ bool QueueDelay::rejects(int fd, Instant since, Duration most, Duration& delay) 
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
   const Duration in_turn = now - turn;
-  // Completions that one harvest leaves in the kernel have already waited when the next one brings them: Linux 6.13 and
-  // later report about 20 completions together. Requests come in the order of arrival: a later request has waited no
-  // longer than an earlier one, and requests that come shortly after a late one are about as late.
+  // Completions that one harvest leaves in the kernel have already waited when the next harvest returns them: Linux
+  // 6.13 and later report about 20 completions together. Requests are processed in the order of arrival: a later
+  // request has waited no longer than an earlier one, and requests that arrive shortly after a late one are about as
+  // late.
   if (behind_.turn != turn) behind_ = {turn, false, Duration(), 0, 0};
   if (in_turn <= most && (!behind_.is_known || in_turn + behind_.time > most)) {
     if (behind_.unasked > 0) {

@@ -122,7 +122,7 @@ void RepeatedFailures::say_continues(Kind& kind) noexcept {
              log::field("suppressed", kind.suppressed), log::field("duration", kind.state.lasted(loop_.now())),
              log::field("worker", loop_.index()));
     kind.said = kind.suppressed;
-  } catch (...) {  // There is no memory for the line: the next one has the number.
+  } catch (...) {  // There is no memory for the line: the next line has the number.
   }
 }
 

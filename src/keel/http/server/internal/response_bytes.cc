@@ -16,8 +16,8 @@ namespace {
   return at + text.size();
 }
 
-// Except Trailer, when nothing can follow the body: in HTTP/1.0, which has no trailers (RFC 9110 §6.5.1), and with a
-// Content-Length.
+// Copies the fields except Trailer, for responses whose body no trailers can follow: in HTTP/1.0, which has no trailers
+// (RFC 9110 §6.5.1), and with a Content-Length.
 [[gnu::noinline]] char* put_without_trailer(char* at, std::string_view fields) noexcept {
   constexpr std::string_view trailer = "Trailer:";
   while (!fields.empty()) {

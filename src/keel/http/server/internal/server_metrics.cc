@@ -17,8 +17,8 @@ constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 enum class Kind : std::uint8_t {
   Counter,
   Gauge,
-  Workers,  // A gauge for each worker, besides the row with the sum.
-  None,     // The counter has no metric of its own: it is one series of a metric with labels.
+  Workers,  // A gauge for each worker, in addition to the row with the sum.
+  None,     // The counter has no separate metric: it is one series of a metric with labels.
 };
 
 // A row for each counter of a worker: its place in the sums and in the cells, and its metric.
@@ -28,7 +28,7 @@ struct Row {
   Kind kind;
   std::string_view name = {};
   std::string_view help = {};
-  std::string_view reason = {};  // A label, where it is not empty.
+  std::string_view reason = {};  // A label, unless it is empty.
 };
 
 constexpr std::string_view pauses = "http_accept_pauses_total";

@@ -106,7 +106,7 @@ void ServerWorker::begin_drain(Duration grace, Listening listening) {
 }
 
 void ServerWorker::abort_all() {
-  begin_drain(Duration(), Listening::GoesOn);  // The socket stays open: another process may use it, too.
+  begin_drain(Duration(), Listening::GoesOn);  // The socket stays open, because another process may use it, too.
   acceptor_.abort();
   connections_.for_each([](Connection& connection) { connection.cut(); });
 }
@@ -158,7 +158,7 @@ std::optional<std::uint32_t> ServerWorker::enter(const Address& peer, int fd) {
   counts.client_connections_refused.add();
   if (!std::exchange(entry.is_told, true)) records_.too_many_connections(peer, shares_.client_connections);
   leave(place);
-  // A client that closes normally would otherwise keep the kernel's memory of the connection occupied.
+  // With a normal close, the client could keep the connection's memory in the kernel occupied.
   static_cast<void>(engine_.set_options(fd, {.reset_on_close = true}));
   return std::nullopt;
 }
@@ -219,7 +219,7 @@ void ServerWorker::check_drained() {
   held_.end();
   failures_.stop();
   scratch_.release();
-  // This may be destroyed from here on.
+  // This object may be destroyed from here on.
   std::atomic<int>& open_workers = shared_.open_workers;
   open_workers.fetch_sub(1, std::memory_order_acq_rel);
 }
@@ -230,7 +230,7 @@ void ServerWorker::write_date() noexcept {
   std::memcpy(ok_and_date_.data(), status_line(Status::Ok).data(), ok_line_bytes);
   std::memcpy(date, "Date: ", 6);
   std::memcpy(format_date(wall / 1'000'000'000, date + 6), "\r\n", 2);
-  // The system clock may be set: it is checked ten times a second.
+  // The system clock may be set at any time, so it is checked ten times a second.
   const auto left = Duration::nanoseconds(1'000'000'000 - wall % 1'000'000'000);
   date_until_ = loop_.now() + std::min(left, 100_ms);
 }

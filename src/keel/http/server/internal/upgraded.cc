@@ -81,7 +81,7 @@ void Upgraded::ended(Result<> result) noexcept {
       worker.counts.bugs.add();
       worker.failures().log("an upgraded connection ended with an error", error, {}, log::field("protocol", protocol_));
     } else {
-      // Errors from the environment include the client's connection, whose end is the client's decision.
+      // Errors from the environment include those of the client's connection, which the client may end at any time.
       const Level level = log_level(error.code());
       worker.log().log(error.is_from_environment() ? std::min(level, Level::Info) : level,
                        "an upgraded connection ended with an error", log::field("protocol", protocol_), error);
