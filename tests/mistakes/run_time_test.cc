@@ -257,9 +257,9 @@ TEST(Mistakes, in_routes_name_the_place_and_the_cure) {
       {"two names of one parameter", route([](http::Router& r) { r.get("/a/{id}", hello).post("/a/{name}", hello); }),
        "run_time_test.cc:", "{name} stands where \"/a/{id}\" has {id}"},
       {"a type that is none", route([](http::Router& r) { r.post("/a", hello, {.consumes = {"json"}}); }),
-       "run_time_test.cc:", "\"json\": a route consumes"},
+       "run_time_test.cc:", "\"json\": a route must consume"},
       {"a host with its port", route([](http::Router& r) { r.host("a.example:80").get("/", hello); }),
-       "run_time_test.cc:", "a host is a name without port"},
+       "run_time_test.cc:", "a host must be a name without port"},
       {"a route after the start", route([](http::Router& r) {
          r.seal();
          r.get("/late", hello);
@@ -486,9 +486,9 @@ TEST(Mistakes, in_handlers_name_the_place_and_the_cure) {
   check({
       {"a parameter of another name", served.get("/parameter/7"), "run_time_test.cc:", "has no parameter of this name"},
       {"two tasks that read one body", served.post("/twice", std::string(500'000, 'b')),
-       "run_time_test.cc:", "one reads at a time"},
+       "run_time_test.cc:", "only one task may read at a time"},
       {"the length of a body that is there", served.get("/length"),
-       "run_time_test.cc:", "the length of another body is known"},
+       "run_time_test.cc:", "the length of any other body is known"},
       {"a lazy service that was not made", served.get("/wire/lazy"),
        "run_time_test.cc:", "Clock; resolve() makes a lazy one"},
       {"an object that a scope does not expect", served.get("/wire/give"),

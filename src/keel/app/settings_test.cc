@@ -675,7 +675,7 @@ TEST(Settings, refuse_a_proxy_that_is_none_without_a_word_of_its_password) {
   const std::string message(loaded.error().message());
   for (const char* part : {"network.clients.payments.proxy: a proxy must be called with http, not with https",
                            "network.clients.payments.no_proxy.1: no_proxy '10.0.0.0/40'",
-                           "network.clients.users.proxy: a proxy is http://[user:password@]host[:port]"}) {
+                           "network.clients.users.proxy: a proxy must be http://[user:password@]host[:port]"}) {
     EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
   }
   EXPECT_EQ(message.find("hidden"), std::string::npos) << message;

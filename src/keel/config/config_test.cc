@@ -275,9 +275,9 @@ TEST_F(Config, sections_may_have_names_of_the_configurations_choice) {
             "service.yaml:1: clients: is a single value: expected a section of names");
   EXPECT_EQ(
       error<Directory>("clients:\n  Pay-Pal: {port: 1}\n"),
-      "service.yaml:2: clients.Pay-Pal: \"Pay-Pal\" is not a name: expected small letters, digits and underscores");
+      "service.yaml:2: clients.Pay-Pal: \"Pay-Pal\" is not a name: expected lowercase letters, digits and underscores");
   EXPECT_EQ(error<Directory>("name: x", {"--clients.7.port=1"}),
-            "--clients.7.port: \"7\" is not a name: expected small letters, digits and underscores");
+            "--clients.7.port: \"7\" is not a name: expected lowercase letters, digits and underscores");
   EXPECT_EQ(error<Directory>("clients:\n  mail:\n    prot: 1\n"),
             "service.yaml:3: clients.mail.prot: unknown key; did you mean clients.mail.port?");
 }
@@ -415,8 +415,8 @@ TEST_F(Config, wrong_variables_and_flags_are_named) {
             "KEEL_RATE: rate: 2 is out of range: expected a number from 0 to 1\n"
             "--network.http.port: \"x\" is not an integer: expected an integer from 1 to 65535\n"
             "--sinks: a key is a list or a map, or a bracket is not closed: expected text\n"
-            "--tags.1: \"1\" is not a place in the list: expected 0 to 0\n"
-            "--tags.x: \"x\" is not a place in the list: expected 0 to 0");
+            "--tags.1: \"1\" is not an index of the list: expected 0 to 0\n"
+            "--tags.x: \"x\" is not an index of the list: expected 0 to 0");
 }
 
 TEST_F(Config, an_option_that_is_none_is_not_taken_for_a_key) {

@@ -108,7 +108,7 @@ TEST(Registry, refuses_bad_bounds) {
   EXPECT_BUG(registry.histogram("ok", "N", {}), "needs bounds");
   EXPECT_BUG(registry.histogram("ok", "N", {2, 1}), "bounds ascend");
   EXPECT_BUG(registry.histogram("ok", "N", {1, 1}), "bounds ascend");
-  EXPECT_BUG(registry.histogram("ok", "N", {-1_ms}), "not negative");
+  EXPECT_BUG(registry.histogram("ok", "N", {-1_ms}), "not be negative");
   EXPECT_BUG(registry.histogram("ok", "N", {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,
                                             18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33}),
              "at most 32 bounds");

@@ -1,5 +1,5 @@
-// keel/telemetry/append_file.h — opens the file of a log or of crash reports, but no file to which a link of another
-// user redirects it.
+// keel/telemetry/append_file.h — opens the file of a log or of crash reports, but not a file that another user
+// has put in its place.
 //
 // Result:   a descriptor that appends, and is closed by exec; the caller closes it. A file that does not exist is
 //           created, with mode 0640. /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are duplicates of

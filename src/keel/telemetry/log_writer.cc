@@ -75,7 +75,7 @@ class LogWriter::Output {
         descriptor_ = STDOUT_FILENO;
         break;
       case LogSink::To::Function:
-        if (!sink_.write) return fail(Code::InvalidArgument, "a log sink of the form Function needs a function");
+        if (!sink_.write) return fail(Code::InvalidArgument, "a log sink to a function needs a function");
         return lost;
       case LogSink::To::File:
         if (sink_.path.empty()) return fail(Code::InvalidArgument, "a log sink to a file needs a path");

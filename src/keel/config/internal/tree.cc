@@ -202,7 +202,7 @@ class LastQuoted : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Whether the text ends within quotes. "is given twice: first on line "
+// Whether the text ends within quotes. Other mistakes are ignored.
 bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   try {
     std::istringstream in(text);

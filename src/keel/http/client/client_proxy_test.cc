@@ -453,7 +453,7 @@ TEST_P(ClientProxies, that_cannot_be_used_fail_each_call_without_a_word_of_the_p
     const auto answer = run(client().get(shop()));
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code(), Code::InvalidArgument);
-    EXPECT_NE(said(answer).find("ClientOptions::proxy: a proxy is http://[user:password@]host[:port]"),
+    EXPECT_NE(said(answer).find("ClientOptions::proxy: a proxy must be http://[user:password@]host[:port]"),
               std::string::npos)
         << said(answer);
     EXPECT_EQ(said(answer).find("secret"), std::string::npos);

@@ -69,7 +69,7 @@ TEST_P(SharedClients, without_a_base_url_do_not_call_a_path) {
   EXPECT_EQ(result.error().code(), Code::InvalidArgument);
   EXPECT_TRUE(
       result.error().message().starts_with("GET /charges: the client has no base_url; a service reads it from "
-                                           "network.clients.payments.base_url: a URL begins with "))
+                                           "network.clients.payments.base_url: a URL must begin with "))
       << result.error().describe();
 }
 

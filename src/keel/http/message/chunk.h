@@ -4,8 +4,8 @@
 //   for (std::string_view rest = received; …;) {
 //     ChunkStep step = decoder.feed(rest);
 //     rest.remove_prefix(step.consumed);
+//     trailers.append(step.trailers);                             // views as well (trailers.h); usually there are none
 //     if (step.state == ChunkState::Data) use(step.data);         // a view into `received`: nothing is copied
-//     trailers.append(step.trailers);                             // the same (trailers.h); usually there are none
 //     else break;                                                 // Need: receive more; Done: `rest` comes next
 //   }
 //

@@ -101,7 +101,7 @@ TEST(RateLimit, counts_on_each_thread_for_itself) {
 }
 
 TEST(RateLimitDeathTest, refuses_options_that_let_nothing_through) {
-  EXPECT_DEATH(RateLimit({.requests = 0}), "allows at least one request");
+  EXPECT_DEATH(RateLimit({.requests = 0}), "must allow at least one request");
   EXPECT_DEATH(RateLimit({.per = 1_ms}), "at least one request, in a period of at least a second");
   EXPECT_DEATH(RateLimit({.header = "a b"}), "name of a field");
   EXPECT_DEATH(RateLimit({.name = "a\""}), "letters and digits");

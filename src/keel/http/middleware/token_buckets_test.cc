@@ -65,8 +65,8 @@ TEST(TokenBuckets, keep_as_many_keys_as_they_have_room_for) {
 }
 
 TEST(TokenBucketsDeathTest, refuse_a_bucket_without_tokens_or_time) {
-  EXPECT_DEATH(TokenBuckets({.tokens = 0}, key), "holds at least one token");
-  EXPECT_DEATH(TokenBuckets({.tokens = 10, .per = Duration()}, key), "is refilled");
+  EXPECT_DEATH(TokenBuckets({.tokens = 0}, key), "must hold at least one token");
+  EXPECT_DEATH(TokenBuckets({.tokens = 10, .per = Duration()}, key), "be refilled");
 }
 
 }  // namespace

@@ -9,17 +9,18 @@
 //   const auto filter = co_await request.query<Filter>();
 //   const auto upload = co_await request.form<Upload>();           // http::FormPart is a file (multipart.h)
 //
-// json the body: Content-Type is application/json or ends in +json; data/json_parse.h says how it is read. query the
-// part after the '?'; data/text_fields.h says how it is read. form the body: application/x-www-form-urlencoded or
-// multipart/form-data, collected as a whole; read like a query, and a
-//        field that is an http::FormPart is a file.
+//   json   the body: Content-Type is application/json or ends in +json; data/json_parse.h says how it is read.
+//   query  the part after the '?'; data/text_fields.h says how it is read.
+//   form   the body: application/x-www-form-urlencoded or multipart/form-data, collected as a whole; it is read like a
+//          query, and a field that is an http::FormPart is a file.
 //
-// Result:   a T, or one error with all that is wrong (rejection.h), to which the response is a problem document. json
-//           415: another Content-Type, or none, because a page of another site can send a body without one, and the
-//           browser sends no preflight for it (CORS); 400: no JSON, or a member twice, with line and column; 422: every
-//           violation, with its JSON Pointer query 400: every violation, with its parameter form 415: another
-//           Content-Type, or none; 422: every violation, with its field A broken escape, more than 256 pairs, a
-//           multipart body that is malformed or above MultipartLimits: 400.
+// Result:   a T, or one error with all that is wrong (rejection.h), to which the response is a problem document.
+//           json   415: another Content-Type, or none, because a page of another site can send a body without one, and
+//                  the browser sends no preflight for it (CORS); 400: the body is not JSON, or has a member twice, with
+//                  line and column; 422: every violation, with its JSON Pointer
+//           query  400: every violation, with its parameter
+//           form   415: another Content-Type, or none; 422: every violation, with its field
+//           A broken escape, more than 256 pairs, a multipart body that is malformed or above MultipartLimits: 400.
 // Errors:   json and form on a route that streams its body, and in a middleware before the body has arrived, are a Bug
 //           (base/bug.h).
 // Lifetime: std::string_view fields and FormParts are valid as long as the request.

@@ -261,7 +261,7 @@ TEST(PathTree, says_what_is_wrong_with_a_pattern) {
       {"/{...}", Code::InvalidArgument, "letters, digits"},
       {"/{1a}", Code::InvalidArgument, "letters, digits"},
       {"/{a b}", Code::InvalidArgument, "letters, digits"},
-      {"/{a...}/b", Code::InvalidArgument, "comes last"},
+      {"/{a...}/b", Code::InvalidArgument, "must come last"},
       {"/{a:}", Code::InvalidArgument, "int, uint, uuid or slug"},
       {"/{a:float}", Code::InvalidArgument, "int, uint, uuid or slug"},
       {"/{a:int...}", Code::InvalidArgument, "int, uint, uuid or slug"},

@@ -11,8 +11,9 @@
 //    "errors":[{"pointer":"/sku","keyword":"required","detail":"is required"},
 //              {"pointer":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"}]}
 //
-// "keyword" is the keyword of JSON Schema that the value violates (data/violations.h); an entry without one is about
-// something that has no keyword. For a query, "parameter" takes the place of "pointer"; for a form, "field" does.
+// "keyword" is the keyword of JSON Schema that the value violates (data/violations.h); an entry without a keyword is
+// about something for which JSON Schema has none. For a query, "parameter" takes the place of "pointer"; for a form,
+// "field" does.
 //
 // An error from the environment (base/error.h: files, databases, other servers, the system) counts as the server's own,
 // whatever its code: 502, 503 or 504 if that is the status of its code, else 500. on_error() (task/on_error.h) turns an
