@@ -251,7 +251,7 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
                  "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with "
                  "keel migrate new, and restore this one, for example with git checkout{}",
                  file.name, expected, checksum,
-                 file.down_name.empty() ? "" : "; or apply it again with keel migrate redo, if it is the last one one");
+                 file.down_name.empty() ? "" : "; or apply it again with keel migrate redo, if it is the last one");
     }
   };
   KEEL_TRY_VOID(target.for_each_applied(check));
