@@ -30,7 +30,7 @@ Result<> sync_folder_of(const std::string& path) {
 }
 
 // Locks the file, which it creates. Another process that ends just now may have removed the file that was opened here.
-Result<int> lock_file(const std::string& path) {
+Result<int> take_lock(const std::string& path) {
   while (true) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) return Error::from_errno("open", errno).because(path);
@@ -76,7 +76,7 @@ Result<> Backup::open() {
 
   if (options_.vfs == nullptr) {
     // The lock is not on the part: on NFS it would keep out SQLite's own.
-    KEEL_TRY(lock_, lock_file(lock_path()));
+    KEEL_TRY(lock_, take_lock(lock_path()));
     const int fd = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) return Error::from_errno("open", errno).because(part_);
     ::fchmod(fd, 0600);
