@@ -502,7 +502,7 @@ TEST(Mistakes, in_handlers_name_the_place_and_the_cure) {
       {"a counter without its ending", served.get("/metric"), "visits", "must end in _total"},
       {"a token that can be guessed", served.get("/token"), "random_token()", "fewer than 16 bytes"},
       {"a pool that is not there", served.get("/pool"), "pool imagse",
-       "call it in the constructor of the service, and keep the reference"},
+       "request it in the constructor of the service, and keep the reference"},
       {"a wait for a job", served.get("/job"), "run_time_test.cc:", "in a task, await completion(handle)"},
       {"serve() in a handler", served.get("/serve"), "App::serve()", "call it before run(), where the service is made"},
   });

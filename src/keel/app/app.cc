@@ -158,8 +158,7 @@ sessions::Registry& App::sessions(const sessions::Handlers& handlers, sessions::
 
 Address App::messages_address() const { return systems_->messages.address(); }
 
-// A call that comes too late is a Bug and not a failed check: when a handler makes the call, only its request fails,
-// and the process continues.
+// A call that comes too late is a Bug, not a failed check: in a handler, only the request fails.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
   throw std::logic_error(std::string("App::") + call +
@@ -174,13 +173,11 @@ void App::ensure(std::string_view name) {
                            "constructor of the service, and keep the reference");
   }
   internal::Supervision& supervision = *supervision_;
-  // Signals belong to the main thread.
-  const bool is_main = supervision.is_main_thread();
+  const bool is_main = supervision.is_main_thread();  // Signals belong to the main thread.
   auto ensured = systems_->lifecycle.ensure(name, [&] { return is_main && supervision.is_stop_asked(); });
   if (ensured) return;
   if (!is_main || !supervision.stop_asked()) fail_start(ensured.error());
-  // main cannot be resumed from here.
-  const int code = stop_modules(systems_->settings.common.stop_timeout);
+  const int code = stop_modules(systems_->settings.common.stop_timeout);  // main cannot be resumed from here.
   systems_->logging.flush();
   _exit(code);
 }
@@ -200,9 +197,7 @@ void App::refuse(const Error& error) {
   systems_->is_refused = true;
   systems_->lifecycle.leave_start(error);
   systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
-  if (platform_.is_test) end_start(error);
-  systems_->logging.flush();
-  config::exit_refused(program_.name, error);
+  end_start(error);
 }
 
 void App::end_start(const Error& met) {

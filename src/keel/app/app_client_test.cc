@@ -135,7 +135,8 @@ TEST_F(Clients, take_what_the_configuration_says_of_proxies_and_decoding) {
 TEST_F(Clients, whose_proxy_is_none_prevent_the_start) {
   prepare = [&](App& app) { app.client({.name = "payments", .proxy = "socks5://user:hidden@proxy"}); };
 
-  EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2), "network.clients.payments.proxy: a proxy must be called with http");
+  EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2),
+              "network.clients.payments.proxy: a proxy must be called with http");
 }
 
 TEST_F(Clients, whose_base_url_is_none_prevent_the_start) {

@@ -257,7 +257,7 @@ TEST_F(HttpsApps, warn_of_a_certificate_that_clients_overlook) {
     const tls::KeyPair pair = root_.issue({.addresses = {"127.0.0.1"}});
     write("shop.pem", pair.certificate_pem + root_.pem() + Authority("Stranger").pem() + pair.key_pem);
     ::kill(::getpid(), SIGHUP);
-    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "the chain of a certificate is not as") == 1; })) << log();
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "the chain of a certificate differs from") == 1; })) << log();
     response = believing("root.pem", "/who");
   });
   EXPECT_EQ(code, 0) << log();
@@ -281,7 +281,7 @@ TEST_F(HttpsApps, give_clients_that_ask_the_ocsp_response_of_a_file) {
     metrics = curl(url(admin_, "http") + "/metrics");
     write("shop.der", "damaged");
     ::kill(::getpid(), SIGHUP);
-    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "the OCSP response could not be loaded") == 1; })) << log();
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "an OCSP response could not be loaded") == 1; })) << log();
     left_out = believing("root.pem", "/who --cert-status");
     EXPECT_EQ(believing("root.pem", "/who"), "https ''");
     EXPECT_TRUE(waits_for([&] {

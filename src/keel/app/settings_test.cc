@@ -640,16 +640,16 @@ TEST(Settings, refuse_what_contradicts_itself) {
   const auto loaded = config::load<Settings>({.args = args, .environment = none});
 
   ASSERT_FALSE(loaded.is_ok());
-  EXPECT_EQ(
-      loaded.error().message(),
-      "--thread.pools: thread.pools.1.name: two pools have the name \"a\"\n"
-      "thread.pools.2.name: a pool needs a name\n"
-      "--thread.autoscale.min_threads: is above thread.autoscale.max_threads\n"
-      "thread.autoscale.scale_down_threshold: is above thread.autoscale.scale_up_threshold\n"
-      "--logging.sinks: logging.sinks.0.path: a file sink needs a path\n"
-      "--network.http.trusted_proxies: network.http.trusted_proxies.1: network '10.0.0.0/40': the prefix is a number "
-      "from 0 to 32\n"
-      "--database.path: is empty: expected the name of a file");
+  EXPECT_EQ(loaded.error().message(),
+            "--thread.pools: thread.pools.1.name: two pools have the name \"a\"\n"
+            "thread.pools.2.name: a pool needs a name\n"
+            "--thread.autoscale.min_threads: is above thread.autoscale.max_threads\n"
+            "thread.autoscale.scale_down_threshold: is above thread.autoscale.scale_up_threshold\n"
+            "--logging.sinks: logging.sinks.0.path: a file sink needs a path\n"
+            "--network.http.trusted_proxies: network.http.trusted_proxies.1: network '10.0.0.0/40': the prefix must be "
+            "a number "
+            "from 0 to 32\n"
+            "--database.path: is empty: expected the name of a file");
 }
 
 TEST(Settings, refuse_the_proxy_protocol_where_nobody_is_trusted_to_speak_it) {

@@ -227,14 +227,14 @@ TEST(ThreadPool, that_is_full_lets_go_of_a_waiting_caller_when_it_is_stopped) {
 struct OtherHost : Host {
   OtherHost() : before(Host::set_current(this)) {}
   ~OtherHost() override { Host::set_current(before); }
-  Instant now() noexcept override { return before->now(); }
-  std::int64_t wall_ns() noexcept override { return before->wall_ns(); }
-  std::uint64_t random() noexcept override { return before->random(); }
+  Instant now() noexcept override { return Host::system().now(); }
+  std::int64_t wall_ns() noexcept override { return Host::system().wall_ns(); }
+  std::uint64_t random() noexcept override { return Host::system().random(); }
   void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
   void start_timer(Timer&, Instant) noexcept override {}
   void stop_timer(Timer&) noexcept override {}
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override {
-    return before->start_thread(name, std::move(body));
+    return Host::system().start_thread(name, std::move(body));
   }
   Host* const before;
 };

@@ -104,8 +104,8 @@ Result<> Runtime::start() {
     };
     try {
       at->thread = Host::system().start_thread(name, std::move(work));
-    } catch (const std::system_error&) {
-      Error error = Error::from_exception().as(Code::ResourceExhausted);
+    } catch (const std::system_error& problem) {
+      Error error = Error::text(Code::ResourceExhausted, problem.what());
       stop();
       return std::move(error).because("starting a worker");
     }

@@ -44,8 +44,8 @@ TEST(Network, refuses_what_is_none) {
     EXPECT_EQ(network.error().code(), Code::InvalidArgument);
   }
   EXPECT_EQ(Network::parse("unix:").error().message(),
-            "network 'unix:': expected an IP address, a network such as 10.0.0.0/8, or unix, for each client of a Unix "
-            "socket");
+            "network 'unix:': expected an IP address, a network such as 10.0.0.0/8, or unix for all clients of Unix "
+            "sockets");
 }
 
 }  // namespace

@@ -281,8 +281,8 @@ Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
     KEEL_CHECK(static_cast<bool>(options.on_stall), "reporting stalls needs a function that receives them: on_stall");
     try {
       watch.emplace(*runtime, options.stall_after, [&](const io::Stall& stall) { options.on_stall(stall); });
-    } catch (const std::system_error&) {
-      return Error::from_exception().as(Code::ResourceExhausted).because("watching the workers for stalls");
+    } catch (const std::system_error& problem) {
+      return Error::text(Code::ResourceExhausted, problem.what()).because("watching the workers for stalls");
     }
   }
   Worker::Crew crew(runtime->workers(), main_sleep, options.metrics);

@@ -206,7 +206,8 @@ void add_field(Encoded& to, std::string_view name, const T& value) {
   } else {
     static_assert(
         requires { value.reveal(); },
-        "a struct that is logged can have only bool, numbers, text, Duration, enums, types that are written as text (keel/base/text_value.h) and std::optional of these: log its fields one by one, by log::field()");
+        "a struct that is logged can have only bool, numbers, text, Duration, enums, types that are written as text "
+        "(keel/base/text_value.h) and std::optional of these: log its fields one by one, by log::field()");
   }
 }
 template <class T>
@@ -351,16 +352,18 @@ class Logger {
       to.bytes.commit(bytes);
       ++to.count;
     } else if constexpr (internal::LoggedStruct<T>) {
-      static_assert(internal::are_log_names<T>(),
-                    "a field of a struct that is logged must have a name of ASCII letters and digits that is not time, level, component, message, trace or source, which every line has: log it by log::field(\"name\", value)");
+      static_assert(
+          internal::are_log_names<T>(),
+          "a field of a struct that is logged must have a name of ASCII letters and digits that is not time, level, "
+          "component, message, trace or source, which every line has: log it by log::field(\"name\", value)");
       Fields<T>::visit(value, [&to](const auto&... each) {
         const std::string_view* name = Fields<T>::names.data();
         (internal::add_field(to, *name++, each), ...);
       });
     } else {
-      static_assert(
-          internal::LoggedStruct<T>,
-          "an argument of a log line must be log::field(\"name\", value), an Error, or a struct whose fields are values");
+      static_assert(internal::LoggedStruct<T>,
+                    "an argument of a log line must be log::field(\"name\", value), an Error, or a struct whose fields "
+                    "are values");
     }
   }
   void record(Level level, Message message, const internal::Encoded& fields) const;

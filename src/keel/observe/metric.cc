@@ -37,7 +37,8 @@ void check_bounds(std::string_view name, const Bounds& bounds) {
   if (bounds.size() > Bounds::max) refuse(name, "a histogram must have at most 32 bounds");
   static_assert(Bounds::max == 32, "the sentence above says so");
   for (std::size_t i = 0; i < edges.size(); ++i) {
-    if (edges[i] > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) refuse(name, "a bound must not be negative");
+    if (edges[i] > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
+      refuse(name, "a bound must not be negative");
     if (i > 0 && edges[i] <= edges[i - 1]) refuse(name, "bounds ascend");
   }
 }

@@ -76,8 +76,8 @@ Result<int> open_append_file(const std::string& path) {
     }
     const int error = errno;
     if (error == ENXIO) {
-      return failed(
-          refuse("is a socket, or a FIFO that no process reads: start the process that reads it first, or name another file"));
+      return failed(refuse(
+          "is a socket, or a FIFO that no process reads: start the process that reads it first, or name another file"));
     }
     if (error != ELOOP) return failed(Error::from_errno("open", error));
     Result<std::string> target = target_of(at);

@@ -52,8 +52,8 @@ struct LogSink {
   std::string path;
   // The function of a Function: it gets whole lines, on the thread that writes, and must not record.
   Function<void(std::string_view)> write;
-  Level level = Level::Trace;              // Lines below this level are not written to this sink.
-  Level source_level = Level::Warn;        // Lines of this level and above name the place in the source.
+  Level level = Level::Trace;        // Lines below this level are not written to this sink.
+  Level source_level = Level::Warn;  // Lines of this level and above name the place in the source.
   LineFormat format = LineFormat::Json;
 };
 

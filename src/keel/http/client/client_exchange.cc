@@ -84,7 +84,7 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
   const bool usually_has_a_body = method == Method::Post || method == Method::Put || method == Method::Patch;
   if (request.writer_ && !request.length_) {
     out.append("Transfer-Encoding: chunked\r\n");
-  // RFC 9110 §8.6: Content-Length is sent even when the body is empty.
+    // RFC 9110 §8.6: Content-Length is sent even when the body is empty.
   } else if (request.has_body_ || usually_has_a_body) {
     out.append("Content-Length: ");
     append_number(out, request.writer_ ? *request.length_ : request.body_.size());

@@ -338,7 +338,8 @@ TEST(HttpDocDeathTest, routes_that_conflict_end_the_program) {
   http::Router router;
   router.get("/users/{id}", version);
   EXPECT_DEATH(router.get("/users/{id}", half),
-               "check failed: /users/\\{id\\}: a path can have only one handler for each method; its GET was added at .*:[0-9]+");
+               "check failed: /users/\\{id\\}: a path can have only one handler for each method; its GET was added at "
+               ".*:[0-9]+");
   EXPECT_DEATH(router.get("/users/{name}", half), "\\{name\\} stands where \"/users/\\{id\\}\" has \\{id\\}");
 }
 

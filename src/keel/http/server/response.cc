@@ -63,7 +63,8 @@ Response Response::make_events(EventWriter::Callable follow) {
 }
 
 Response& Response::length(std::uint64_t bytes, std::source_location place) & {
-  KEEL_EXPECT_AT(is_streamed(), "Response::length() is only for a stream(): the length of any other body is known", place);
+  KEEL_EXPECT_AT(is_streamed(), "Response::length() is only for a stream(): the length of any other body is known",
+                 place);
   streamed_.set_length(bytes);
   return *this;
 }

@@ -180,8 +180,8 @@ void Router::add_below(std::string_view host, std::string_view pattern, const Li
   Route*& slot = path.by_method[static_cast<int>(method)];
   if (slot != nullptr) {
     refuse_route(at, path.pattern,
-                 "a path can have only one handler for each method; its " + std::string(to_string(method)) + " was added at " +
-                     text_of(slot->at));
+                 "a path can have only one handler for each method; its " + std::string(to_string(method)) +
+                     " was added at " + text_of(slot->at));
   }
   const bool is_whole_put = method == Method::Put && !options.partial_put;
   const bool negotiates = !options.consumes.empty() || !options.produces.empty() || is_whole_put;
@@ -244,7 +244,8 @@ Group Group::group(std::string_view prefix, const RouteOptions& options) const {
 void Group::add_route(Method method, std::string_view pattern, Handler handler, const RouteOptions& options,
                       const std::source_location& at) {
   if (!pattern.empty() && !pattern.starts_with('/')) {
-    refuse_route(at, pattern, "a pattern within a group must begin with '/', or be empty for the group's prefix itself");
+    refuse_route(at, pattern,
+                 "a pattern within a group must begin with '/', or be empty for the group's prefix itself");
   }
   router_->add_below(host_, prefix_ + std::string(pattern), links_, method, std::move(handler),
                      merged(options, options_), at);

@@ -219,10 +219,10 @@ struct ServerCounts {
   Count handshakes_failed{};           // Failed TLS handshakes.
   // TLS handshakes that wait until the worker computes them; counted only in Server::stats().
   Count handshakes_waiting{};
-  Count introductions_refused{};       // Connections that did not begin as ServerOptions::proxy_protocol requires.
-  Count slow_readers{};                // Connections reset because the peer received too slowly.
-  Count bugs{};                        // Requests that ended with a bug of their handler or middleware (base/bug.h).
-  Count upgraded{};                    // Open connections that have left HTTP (upgrade.h).
+  Count introductions_refused{};  // Connections that did not begin as ServerOptions::proxy_protocol requires.
+  Count slow_readers{};           // Connections reset because the peer received too slowly.
+  Count bugs{};                   // Requests that ended with a bug of their handler or middleware (base/bug.h).
+  Count upgraded{};               // Open connections that have left HTTP (upgrade.h).
 };
 
 class Server {
