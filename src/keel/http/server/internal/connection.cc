@@ -24,8 +24,7 @@ constexpr int requests_per_turn = 64;
 constexpr Duration linger_in_drain = 1_s;
 // Up to this many bytes of later requests are read while one is in progress.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
-// The maximum number of unsent bytes in the kernel when a connection ends normally; while there are more, the
-// connection waits.
+// A connection that ends normally waits while more than this number of unsent bytes is in the kernel.
 constexpr std::uint64_t left_bytes_max = 64 * 1024;
 // How often a connection checks this while it waits, and when the server drains.
 constexpr Duration peer_look_pause = 1_s;
@@ -202,8 +201,7 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
   Exchange exchange(worker_, head, transport_, introduction(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
-  // Over TLS, the client still sends close_notify, and the reset that this causes after we have closed would destroy
-  // our response.
+  // Over TLS, the client still sends close_notify, which after our close would cause a reset and destroy our response.
   if (!head.keep_alive() && transport_.layer() == nullptr) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();
@@ -231,8 +229,7 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
   }
   const bool is_guarded = has_body && !streams && !is_whole && exchange.is_guarded();
   const bool may_send = has_body && head.expect_continue() && rest.empty();
-  // The response does not depend on the body, which has not been sent: send the response, and never read a request from
-  // that body.
+  // The response does not depend on the body, which was not sent: respond, and never read a request from that body.
   const bool goes_without = may_send && !match.is_route;
   if (goes_without) {
     close_ = true;
@@ -574,8 +571,7 @@ void Connection::reset_slow_reader() {
 }
 
 std::optional<Connection::Waiting> Connection::waiting() const noexcept {
-  // The time counts from the beginning, not from the last arrival: otherwise a client that keeps sending would never be
-  // closed.
+  // The time counts from the beginning, not from the last arrival: a client that keeps sending must not stay.
   if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
   if (phase_ == Phase::Introducing) return Waiting{began_, !in_.empty()};
   const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();
