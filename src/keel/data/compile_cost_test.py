@@ -11,6 +11,7 @@ del sys.argv[1:3]
 sys.path.insert(0, os.path.join(SOURCES, "../tests"))
 import yardstick  # pylint: disable=wrong-import-position
 
+LEAST = 0.004  # Seconds of CPU that a struct takes at least if it is compiled.
 LIMITS = {"write": 0.040, "read": 0.080, "row": 0.080}  # Seconds of CPU for one struct.
 STRUCTS = 8
 
@@ -57,12 +58,12 @@ class CompileCost(unittest.TestCase):
             least[2] = min(least[2], seconds(program(1 + STRUCTS, what)))
             each = (least[2] - least[1]) / STRUCTS
             limit = LIMITS[what] * yardstick.slowness(least[0])
-            if each <= limit:
+            if LEAST <= each <= limit:  # Below it the machine was busy during the small file, and no longer during the other.
                 break
         print(f"{what}: {each * 1000:.1f} ms each, at most {limit * 1000:.0f}; a file with one {least[1]:.2f} s, with all "
               f"{least[2]:.2f} s, the yardstick {least[0]:.2f} s", file=sys.stderr)
         self.assertLessEqual(each, limit, f"a struct of eight fields takes longer to compile: {what}")
-        self.assertGreater(each, 0.002, "nothing has been compiled for a struct")
+        self.assertGreaterEqual(each, LEAST, "nothing has been compiled for a struct")
 
     def test_a_struct_that_is_written(self):
         self.check("write")
