@@ -116,9 +116,9 @@ TEST(Registry, refuses_bad_bounds) {
 
 TEST(Registry, refuses_bad_names) {
   Registry registry;
-  EXPECT_BUG(registry.gauge("9lives", "N"), "matches");
-  EXPECT_BUG(registry.gauge("with-dash", "N"), "matches");
-  EXPECT_BUG(registry.gauge("", "N"), "matches");
+  EXPECT_BUG(registry.gauge("9lives", "N"), "must match");
+  EXPECT_BUG(registry.gauge("with-dash", "N"), "must match");
+  EXPECT_BUG(registry.gauge("", "N"), "must match");
   EXPECT_BUG(registry.gauge("ok", ""), "help");
   EXPECT_BUG(registry.counter("hits", "N"), "_total");
   EXPECT_BUG(registry.gauge("ok", "N", {{"a:b", "1"}}), "label name");
