@@ -157,7 +157,8 @@ TEST_F(MigrateCommand, wrong_use_ends_with_2_and_one_line) {
   expect("new", 2, "keel migrate: expected: keel migrate new NAME, such as add_orders\n");
   expect("down --database none.db", 2, "keel migrate: none.db: there is no such database\n");
   expect("up --migrations none", 2, "keel migrate: migrations: none: No such file or directory\n");
-  expect("up --to 3", 1, "keel migrate: migrations: db/migrations has no file number 0003: its last file is number 0002\n");
+  expect("up --to 3", 1,
+         "keel migrate: migrations: db/migrations has no file number 0003: its last file is number 0002\n");
 }
 
 // No other database is migrated than the one that a service would use.
