@@ -40,9 +40,9 @@ class Arena {
   };
   struct Statistics {
     std::size_t used;        // Allocated bytes, including alignment.
-    std::size_t reserved;    // Bytes of the blocks that it holds.
+    std::size_t reserved;    // The number of bytes in the blocks that the arena holds.
     std::size_t high_water;  // The largest number of bytes in use at any time, over all rewinds.
-    std::size_t chunks;      // Blocks that it holds.
+    std::size_t chunks;      // The number of blocks that the arena holds.
   };
 
   Arena() = default;
@@ -55,8 +55,8 @@ class Arena {
   void* allocate(std::size_t bytes, std::size_t alignment = 8) {
     KEEL_DCHECK(alignment <= alignment_max && (alignment & (alignment - 1)) == 0,
                 "an arena aligns to a power of two, at most 16");
-    // This cannot be beyond end_, which is aligned to alignment_max. A size of 0 wraps around in this comparison, and
-    // takes the slow path as well.
+    // The aligned position cannot be beyond end_, because end_ is aligned to alignment_max. A size of 0 wraps around in
+    // this comparison, and takes the slow path as well.
     const std::uintptr_t at = (next_ + alignment - 1) & ~(alignment - 1);
     if (bytes - 1 >= end_ - at) [[unlikely]]
       return allocate_slow(bytes, alignment);
@@ -82,7 +82,7 @@ class Arena {
   // Grows the last allocation, in place if it fits, else by copying.
   void* extend(void* last, std::size_t old_bytes, std::size_t new_bytes);
 
-  // A position for rewind(), valid until the arena was rewound further back or completely.
+  // A position for rewind(), valid until the arena is rewound to an older mark or completely.
   Mark mark() const noexcept {
     Mark mark;
     mark.block_ = block_;

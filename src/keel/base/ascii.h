@@ -2,7 +2,7 @@
 //
 // A byte from 0x80 up is neither a letter nor a digit nor a blank, and keeps its case.
 //
-// Threads: functions of their argument.
+// Threads: any; the functions depend only on their argument.
 // Cost:    a comparison or two; no table.
 
 #pragma once

@@ -6,7 +6,7 @@
 // Ownership: owns its block; move-only. Views into it are invalid after it grows.
 // Errors:    growing throws std::bad_alloc, and the bytes already written are kept. Committing or dropping more bytes
 //            than there are is a bug: builds without NDEBUG abort.
-// Threads:   one at a time; may be destroyed on another thread than it was made.
+// Threads:   one at a time; may be destroyed on a different thread from the one that made it.
 // Cost:      appending is a compare and a copy; growth doubles; no heap in steady state up to 64 KiB.
 
 #pragma once

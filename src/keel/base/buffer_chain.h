@@ -14,12 +14,12 @@
 // A Buffer (base/buffer.h) is one run of bytes: it moves them when it grows and when its front is used up. Use a Buffer
 // for bytes that are written once and sent as a whole, and a chain for a queue.
 //
-// Ownership: owns its blocks; move-only. Bytes stay where they are until they are consumed, also while more is
-//            appended: so a write of what gather() gave may continue meanwhile.
+// Ownership: owns its blocks; move-only. Bytes stay where they are until they are consumed, even while more are
+//            appended, so a write of the parts that gather() returned may continue during an append.
 // Errors:    append and reserve throw std::bad_alloc, and then the chain is as before.
-// Threads:   one at a time; may end on another thread than it was made.
-// Cost:      blocks double from 256 B to 16 KiB and come from the thread's pool (pool.h), as does what links them: no
-//            heap in steady state. An empty chain has no blocks.
+// Threads:   one at a time; may be destroyed on a different thread from the one that made it.
+// Cost:      blocks double from 256 B to 16 KiB; they and the records that link them come from the thread's pool
+//            (pool.h): no heap in steady state. An empty chain has no blocks.
 
 #pragma once
 
@@ -77,9 +77,9 @@ class BufferChain {
   // Adds the first `bytes` of the reserved room, which have been written.
   void commit(std::size_t bytes);
 
-  // Drops the first `bytes`, of size() at most.
+  // Drops the first `bytes` bytes, at most size().
   void consume(std::size_t bytes);
-  // copy_to() and consume() in one.
+  // copy_to() and consume() in one call.
   std::size_t read(std::span<char> into) noexcept;
   void clear() noexcept;
 
@@ -89,7 +89,7 @@ class BufferChain {
   void link(Block* blocks, Block* last) noexcept;
   static void free_all(Block* blocks) noexcept;
 
-  // In order. Blocks after open_, into which the next byte is written, are empty.
+  // In order. The next byte is written into the block open_; the blocks after it are empty.
   Block* first_ = nullptr;
   Block* open_ = nullptr;
   Block* last_ = nullptr;

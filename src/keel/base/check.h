@@ -1,9 +1,10 @@
 // keel/base/check.h — assertions that stay on.
 //
 // KEEL_CHECK(condition, "the sentence that should have been true") prints the sentence with file and line to standard
-// error and aborts. For bugs only; input and environment are Result (base/result.h). For a mistake that code inside a
-// request can make, use a Bug instead, which ends that request and not the process (base/bug.h). KEEL_DCHECK does the
-// same in builds without NDEBUG, and has no effect in others: for invariants that are expensive to check.
+// error and aborts. Use it only for bugs; failures caused by input or the environment are returned as a Result
+// (base/result.h). For a mistake that code inside a request can make, use a Bug instead, which ends that request and
+// not the process (base/bug.h). KEEL_DCHECK does the same in builds without NDEBUG, and has no effect in others: for
+// invariants that are expensive to check.
 //
 // Cost: one predicted branch.
 

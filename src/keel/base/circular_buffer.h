@@ -11,11 +11,11 @@
 // The push function decides what happens when it is full: try_push rejects the value and leaves it with the caller,
 // push_overwriting destroys the oldest element. It is not thread-safe: use a queue between threads.
 //
-// Bugs:     a capacity that is no power of two; an element that is not there (front, back, operator[], pop_front of an
-//           empty one). They abort.
+// Bugs:     a capacity that is not a power of two; access to an element that does not exist (front, back, operator[],
+//           or pop_front of an empty buffer). They abort.
 // Lifetime: elements stay where they are until they are popped or overwritten; references to the others stay valid.
 // Threads:  one at a time.
-// Cost:     a mask instead of a division; its memory is taken once, from pool.h, and given back at the end.
+// Cost:     a mask instead of a division; its memory is allocated once, from pool.h, and freed at the end.
 
 #pragma once
 
@@ -39,7 +39,7 @@ class CircularBuffer {
     KEEL_CHECK(capacity <= static_cast<std::size_t>(-1) / 2 / sizeof(T), "a CircularBuffer must fit into memory");
     elements_ = static_cast<T*>(pool_allocate(capacity * sizeof(T)));
   }
-  // `other` can then only be destroyed.
+  // Afterwards `other` may only be destroyed.
   CircularBuffer(CircularBuffer&& other) noexcept
       : elements_(std::exchange(other.elements_, nullptr)),
         mask_(other.mask_),
@@ -60,7 +60,7 @@ class CircularBuffer {
   [[nodiscard]] bool try_push(T&& value) { return try_put(std::move(value)); }
   [[nodiscard]] bool try_push(const T& value) { return try_put(value); }
   // Appends after the newest element; destroys the oldest when it is full. If T's constructor throws, the buffer has
-  // one element less.
+  // one element fewer.
   void push_overwriting(T value) {
     if (full()) drop_front();
     put(std::move(value));

@@ -3,8 +3,9 @@
 //
 //   if (!constant_time_equal(given, expected)) return fail(Code::Unauthenticated, "the signature is wrong");
 //
-// Result:  whether both have the same bytes. The time depends on their sizes alone, never on their contents. That the
-//          sizes differ can be measured: compare digests, or tokens of one size, where the size itself is a secret.
+// Result:  whether both have the same bytes. The time depends on their sizes alone, never on their contents. A
+//          difference in size can be measured: where the size itself is secret, compare digests, or tokens of one fixed
+//          size.
 // Threads: a function.
 // Cost:    about 0.3 ns a byte.
 

@@ -1,7 +1,7 @@
 // keel/base/copy.h — copies texts that are mostly short.
 //
 // Threads: a function.
-// Cost:    up to 64 bytes two overlapping loads and stores instead of a call of memcpy.
+// Cost:    for up to 64 bytes, two overlapping loads and stores instead of a call to memcpy.
 
 #pragma once
 
@@ -23,7 +23,7 @@ template <std::size_t N>
 
 }  // namespace internal
 
-// Copies `size` bytes; the two places do not overlap.
+// Copies `size` bytes; the two ranges must not overlap.
 [[gnu::always_inline]] inline void copy_short(char* to, const char* from, std::size_t size) noexcept {
   if (__builtin_constant_p(size)) {
     std::memcpy(to, from, size);

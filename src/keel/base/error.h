@@ -10,14 +10,14 @@
 //   return std::move(result).error().because("reading config");   // … with the error of another, and context
 //   log.warn("disk", Error(Code::DataLoss, "a page is torn"));    // an Error that is kept or logged, not returned
 //
-// Write each of these only in this form. A Result can be made from an Error directly; a Task<> ends with one by
-// co_await.
+// Use only these forms. A Result can also be made from an Error directly; a Task<> fails by awaiting the
+// Error with co_await.
 //
-// Origin:    an Error is the application's own, and a client may see it, unless it says otherwise. An error of files,
-//            databases, other servers or the system has is_from_environment(); an error that a mistake of the program
-//            caused has is_bug() (base/bug.h). A server responds to these two with a status of 500 or above, without
-//            their message. The origin stays with an Error when its code or message changes; on_error()
-//            (task/on_error.h) replaces it by an error of the application.
+// Origin:    an Error belongs to the application, and a client may see it, unless its origin is one of the following.
+//            An error of files, databases, other servers or the system has is_from_environment(); an error that a
+//            mistake of the program caused has is_bug() (base/bug.h). A server responds to these two with a status of
+//            500 or above, without their message. The origin stays with an Error when its code or message changes;
+//            on_error() (task/on_error.h) replaces it by an error of the application.
 // Places:    an Error of the two other origins remembers where it was awaited, innermost first, without places in
 //            Keel's own sources; an error of a database remembers the statement as well.
 //
@@ -98,8 +98,9 @@ class [[nodiscard]] Error {
   // Without memory the message is lost and the code is kept.
   static Error text(Code code, std::string_view message) noexcept;
   // Call it in a catch block. std::bad_alloc becomes ResourceExhausted, every other exception Internal with its what().
-  // The errno of a std::system_error is kept, and what() without the errno's text. These two are from the environment,
-  // every other exception is a bug. A Bug's sentence is the message, and its place and stack are kept.
+  // A std::system_error keeps its errno, and its what() without the errno's text. std::bad_alloc and
+  // std::system_error are from the environment; every other exception is a bug. A Bug's sentence is the message, and
+  // its place and stack are kept.
   static Error from_exception() noexcept;
   // Internal, with the sentence, place and stack of a Bug that cannot be thrown where it is detected.
   static Error from_bug(const Bug& bug) noexcept;
@@ -110,7 +111,8 @@ class [[nodiscard]] Error {
   Code code() const noexcept { return static_cast<Code>(word_ & 0x1f); }
   // The errno kept by from_errno, else 0.
   int errno_value() const noexcept { return static_cast<int>((word_ >> 8) & 0xff); }
-  // Context first, cause last, without the errno's text. The view is valid while this Error lives and is not changed.
+  // The message, with the newest context first and the cause last, but without the errno's text. The view is valid
+  // while this Error lives and is not changed.
   std::string_view message() const noexcept;
   // The whole error as text for people: "loading user: open: No such file or directory".
   std::string describe() const;
@@ -131,8 +133,8 @@ class [[nodiscard]] Error {
   // Whether it is a programming mistake: a Bug, or an uncaught exception.
   bool is_bug() const noexcept { return (word_ & bug_bit) != 0; }
 
-  // Records the operation in progress, such as the text of a statement, which has to live as long as the process, and
-  // the place that called it. Allocates once, unless the message is already in a block of its own.
+  // Records the operation in progress, such as the text of a statement, and the place that called it. The text must
+  // live as long as the process. Allocates once, unless the message is already in a block of its own.
   Error&& during(std::string_view statement, std::source_location place) && noexcept;
   // Adds `place` after the known places: at most places_max, and none in Keel's own sources.
   Error&& awaited_at(std::source_location place) && noexcept;
@@ -146,8 +148,8 @@ class [[nodiscard]] Error {
   // The stack where a Bug was thrown; null for other errors.
   const Stack* stack() const noexcept;
 
-  // Data that an Error carries beside its message, for the code that handles it: for example each violation of a
-  // request (http/server/rejection.h). It stays with the Error, even if its code and message change.
+  // Data that an Error carries in addition to its message, for the code that handles it: for example each violation of
+  // a request (http/server/rejection.h). It stays with the Error, even if its code and message change.
   class Details {
    public:
     virtual ~Details();
@@ -180,13 +182,14 @@ class [[nodiscard]] Error {
     if (is_owned()) [[unlikely]]
       free_text(address());
   }
-  // Not a member function, so that the address of an Error does not escape, and the compiler may keep it in registers.
+  // Not a member function, so that the address of an Error does not escape and the compiler can keep the Error in
+  // registers.
   static void free_text(void* text) noexcept;
 
   std::uint64_t word_;
 };
 
-// How a function that returns a Result, or a coroutine, fails with a literal.
+// A function that returns a Result, or a coroutine, fails by returning this; the message is a literal.
 inline std::unexpected<Error> fail(Code code, const char* literal) noexcept {
   return std::unexpected<Error>(Error(code, literal));
 }

@@ -20,7 +20,7 @@ inline char* write_hex(char* to, std::uint64_t value) noexcept {
   const std::uint64_t words[2] = {__builtin_bswap64(value), 0};
   Bytes bytes;
   std::memcpy(&bytes, words, sizeof bytes);
-  // The four bits of each digit in one byte, in the order of the text.
+  // One byte for each digit, which holds its four bits, in the order of the text.
   const Bytes digits =
       __builtin_shufflevector(bytes >> 4, bytes & 0x0f, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
   const Bytes of_letters = reinterpret_cast<Bytes>(digits > 9) & ('a' - '0' - 10);

@@ -41,11 +41,11 @@ class Host {
   // the order in which they were made.
   std::int64_t next_wall_ns() noexcept;
   // 64 random bits, which cannot be guessed from earlier ones: for ids, boundaries, jitter and sampling. On the system
-  // getrandom(2), some 300 ns; a worker computes them from a key of the kernel's (base/random_stream.h), a few
-  // nanoseconds; a simulation takes them from its seed.
+  // they come from getrandom(2), in some 300 ns; a worker computes them in a few nanoseconds, from a key that the
+  // kernel provided (base/random_stream.h); a simulation takes them from its seed.
   virtual std::uint64_t random() noexcept = 0;
   // Fills `out` with bits for keys and tokens: getrandom(2) for each call, about 300 ns, on the system and on workers;
-  // from the seed in a simulation. Waits at boot until the kernel has collected enough of them.
+  // from the seed in a simulation. At boot it waits until the kernel has collected enough entropy.
   virtual void secret(std::span<std::byte> out) noexcept = 0;
   // Timers fire on this thread. Only hosts with a loop have timers: on others the call is a bug.
   virtual void start_timer(Timer& timer, Instant at) noexcept = 0;
@@ -53,10 +53,11 @@ class Host {
   // Runs `body` on a new thread named `name` (15 characters are shown by the system).
   virtual std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) = 0;
 
-  // Blocks the calling thread. Only the system host does; on a worker it is a Bug (task/timing.h has sleep_for).
+  // Blocks the calling thread. Only the system host supports this; on a worker it is a Bug (task/timing.h has
+  // sleep_for).
   virtual void sleep(Duration duration);
 
-  // The calling thread's host: what set_current installed, else the system host.
+  // The calling thread's host: the one that set_current installed, else the system host.
   static Host& current() noexcept;
   // Installs `host` (null: the system host) for the calling thread; returns the previous one.
   static Host* set_current(Host* host) noexcept;

@@ -1,4 +1,4 @@
-// keel/base/integer_range.h — the range of a type of integer, and the words for a number beyond it.
+// keel/base/integer_range.h — the range of an integer type, and the message for a number outside of it.
 //
 // The messages of all readers (JSON, CBOR, MessagePack, forms, parameters) come from here.
 //
@@ -12,7 +12,7 @@
 
 namespace keel {
 
-// The bounds of a type of integer, and what to say of a number beyond them.
+// The bounds of an integer type, and the message for a number outside of them.
 struct IntegerRange {
   std::int64_t least;
   std::uint64_t most;
@@ -21,8 +21,8 @@ struct IntegerRange {
   constexpr bool contains(std::int64_t number) const noexcept {
     return number >= least && (number < 0 || static_cast<std::uint64_t>(number) <= most);
   }
-  // The message for a text that is not an integer in this range: `expected` for another integer, and otherwise only
-  // that an integer is expected.
+  // The message for a text that is not an integer in this range: `expected` if the text is another integer, otherwise
+  // only that an integer is expected.
   constexpr const char* refusal_of(std::string_view text) const noexcept {
     if (text.starts_with('-')) text.remove_prefix(1);
     for (const char c : text) {

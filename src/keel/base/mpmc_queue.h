@@ -11,9 +11,9 @@
 //           same way, try_push() may report a full queue while the pop that makes room has not ended.
 // Lifetime: remaining elements are destroyed with the queue; all threads have stopped using it by then.
 // Threads:  any.
-// Cost:     no allocation after construction. A push or a pop is one compare-and-exchange, once more each time that
-//           another thread was faster, and one store. 8 bytes for each place beside the element. Where there is one
-//           producer and one consumer, SpscRing (base/spsc_ring.h) is cheaper.
+// Cost:     no allocation after construction. A push or a pop is one compare-and-exchange, repeated each time that
+//           another thread was faster, and one store. Each place takes 8 bytes in addition to the element. Where there
+//           is one producer and one consumer, SpscRing (base/spsc_ring.h) is cheaper.
 // Source:   D. Vyukov, "Bounded MPMC queue" (1024cores.net, 2010).
 
 #pragma once
@@ -40,7 +40,7 @@ class MpmcQueue {
 
   // Room for `capacity` elements, rounded up to a power of two; two at least.
   explicit MpmcQueue(std::size_t capacity) : mask_(rounded(capacity) - 1), cells_(new Cell[mask_ + 1]) {
-    // This happens before another thread has the queue.
+    // No other thread uses the queue yet.
     for (std::size_t i = 0; i <= mask_; ++i) cells_[i].turn.store(i, std::memory_order_relaxed);
   }
   ~MpmcQueue() {

@@ -11,12 +11,12 @@
 // Elements are linked by their own `next`, so a push never allocates, fails or waits. They come out in the order in
 // which their pushes took effect; those of one thread in the order of its calls.
 //
-// Lifetime: an element does not move until it was taken, and is in one queue at a time; until then the queue uses its
-//           `next`. Elements of a destroyed queue are not notified.
+// Lifetime: until an element is taken, it must not move and may be in only one queue, which uses its `next`. Elements
+//           of a destroyed queue are not notified.
 // Threads:  push(), push_all() and empty() on any; take_all() only on the owner's.
-// Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking all elements
-//           is one exchange, and a write to each element to reverse their order, unless there is only one; an empty
-//           queue costs a load. A queue is a cache line, 64 bytes. A queue with a separate list for each producer would
+// Cost:     a push is a compare-and-exchange, repeated each time that another thread was faster. Taking all elements is
+//           one exchange, and a write to each element to reverse their order, unless there is only one; an empty queue
+//           costs a load. A queue takes one cache line, 64 bytes. A queue with a separate list for each producer would
 //           push without the atomic exchange, but would lose the order between producers.
 // Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Unlike his stack, this queue removes
 //           all elements together and never the top alone, so that a reused address (ABA) is harmless.
@@ -83,7 +83,7 @@ class MpscQueue {
         std::memory_order_relaxed);  // This pointer is only compared and stored; nothing is read through it.
     do {
       oldest.next = before;
-      // Release: the thread that takes it sees the element and its link. Elements pushed before stay visible, because
+      // Release: the thread that takes it sees the element and its link. Elements pushed earlier stay visible, because
       // an exchange of a released value releases it again.
     } while (!newest_.compare_exchange_weak(before, &newest, std::memory_order_release, std::memory_order_relaxed));
     return before == nullptr;

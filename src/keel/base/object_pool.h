@@ -12,12 +12,12 @@
 // A used place is kept until the pool is destroyed. Use pool.h for objects of different sizes, and an Arena if
 // everything ends together.
 //
-// Errors:   make throws std::bad_alloc and what T's constructor throws; then nothing has changed.
-// Lifetime: every object must be released exactly once, before its pool ends; checked in every build, as is that it
-//           came from this pool. Under AddressSanitizer an object that is used after its release is found as well.
-// Threads:  only one: use a pool for each worker (PerThread), and release objects where they were made.
-// Cost:     one pointer beside each object; make and release take a few instructions and what T's constructor and
-//           destructor do. The heap, by way of pool.h, for each new block.
+// Errors:   make throws std::bad_alloc, or the exception of T's constructor; the pool is then unchanged.
+// Lifetime: every object must be released exactly once, before its pool is destroyed; every build checks this, and that
+//           the object came from this pool. AddressSanitizer also finds uses of an object after its release.
+// Threads:  only one: use a pool for each worker (PerThread), and release objects on the worker that made them.
+// Cost:     one pointer for each object in addition to its size; make and release take a few instructions, plus T's
+//           constructor and destructor. Each new block comes from the heap, by way of pool.h.
 
 #pragma once
 
@@ -39,9 +39,9 @@ template <class T>
 class ObjectPool {
  public:
   struct Statistics {
-    std::size_t live;        // Objects that were made and not released.
+    std::size_t live;        // Objects that have been made and not yet released.
     std::size_t high_water;  // The largest number of objects that were live at the same time.
-    std::size_t capacity;    // Objects that its blocks hold.
+    std::size_t capacity;    // The number of objects for which its blocks have room.
     std::size_t blocks;
   };
   // Releases for std::unique_ptr.

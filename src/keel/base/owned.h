@@ -6,8 +6,8 @@
 //     Owned<State> state_;       // state_(Owned<State>::make(options))
 //   };
 //
-// It is what std::unique_ptr is for a class that hides its state, without <memory>, which every includer would pay for.
-// It is never empty and cannot be moved; use a std::unique_ptr if you need that.
+// It serves a class that hides its state as std::unique_ptr would, but without <memory>, whose cost every includer
+// would bear. It is never empty and cannot be moved; use a std::unique_ptr if you need that.
 //
 // Lifetime: the object is destroyed with its owner, whose destructor is therefore defined where T is complete.
 // Threads:  as for T.

@@ -8,7 +8,7 @@
 //
 // Threads:  get() from any; the value is the calling thread's own.
 // Lifetime: references are valid as long as the PerThread.
-// Cost:     get(): a comparison for each thread that has asked before; the first time a thread asks, an allocation.
+// Cost:     get() makes one comparison for each thread that has called it before; the first call of a thread allocates.
 
 #pragma once
 

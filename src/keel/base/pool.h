@@ -92,7 +92,7 @@ inline void pool_free(void* block, std::size_t bytes) noexcept {
   blocks.head = free;
 }
 
-// Returns all blocks that this thread keeps to the heap (tests; a thread's lists are freed when it ends).
+// Returns to the heap all blocks that this thread keeps (for tests; the lists of a thread are freed when it ends).
 void pool_trim() noexcept;
 
 }  // namespace keel

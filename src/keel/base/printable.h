@@ -1,4 +1,4 @@
-// keel/base/printable.h — makes text from outside safe for a terminal and for a file of lines.
+// keel/base/printable.h — makes text from outside safe for a terminal and for line-oriented files.
 //
 //   for_each_printable(exception.what(), [&](std::string_view piece) { out.append(piece); });
 //   std::fprintf(stderr, "%s\n", printable(error.describe()).c_str());
@@ -7,7 +7,8 @@
 // bidirectional overrides) \u{009b}, and bytes that are not UTF-8 (RFC 3629) \xff: so that the text cannot begin a new
 // line, move the cursor or reverse the text. Everything else is unchanged.
 //
-// Threads: functions of their argument; for_each_printable() and what it calls are async-signal-safe.
+// Threads: any; the functions depend only on their argument; for_each_printable() and what it calls are
+//          async-signal-safe.
 // Cost:    a look at each byte.
 
 #pragma once

@@ -1,7 +1,7 @@
 // keel/base/result.h — a value or the Error that prevented it.
 //
-// Every function that input or environment can make fail returns Result. Result derives from std::expected (an alias
-// would let GCC 12 drop a result silently) and is [[nodiscard]].
+// Every function that can fail because of input or the environment returns Result. Result derives from std::expected
+// (an alias would let GCC 12 drop a result silently) and is [[nodiscard]].
 //
 //   Result<Endpoint> parse_endpoint(std::string_view host, std::string_view port) {
 //     KEEL_TRY(std::uint16_t number, parse_port(port));   // returns the error from here
@@ -13,9 +13,9 @@
 //
 // collect.h combines several Results.
 //
-// Errors:  value() and error() of the wrong kind throw a Bug (base/bug.h); *result and result-> are unchecked, as in
-//          std::expected.
-// Verbs:   map and and_then of a temporary or moved Result move its value and its error; those of a named one pass a
+// Errors:  value() of a failed Result and error() of a successful one throw a Bug (base/bug.h); *result and result->
+//          are unchecked, as in std::expected.
+// Verbs:   on a temporary or moved Result, map and and_then move its value and its error; on a named one they pass a
 //          reference to the value, and clone the error.
 // Threads: a value.
 // Cost:    no allocation; Result<int> is 16 bytes and moves without throwing: 6 instructions for a value, which branch
@@ -58,7 +58,7 @@ struct Expected {
 };
 }  // namespace internal
 
-// Result<T>, or T itself when it is one.
+// Result<T>, or T itself when T is a Result.
 template <class T>
 using ResultOf = typename internal::ResultOf<std::remove_cvref_t<T>>::Type;
 template <class T>
@@ -90,7 +90,7 @@ class [[nodiscard(
   bool is_ok() const noexcept { return this->has_value(); }
   bool is_err() const noexcept { return !this->has_value(); }
 
-  // The caller's place, which a Bug names.
+  // The caller's location, which a Bug reports.
   using Place = std::source_location;
 
   decltype(auto) value(Place place = Place::current()) & {
@@ -218,7 +218,7 @@ class [[nodiscard(
 };
 
 // Returns what f() returns; an exception becomes an Error (Error::from_exception). A Result that f returns is returned
-// unchanged. Use it around code that throws, at the place of the call.
+// unchanged. Wrap it around each call of code that throws.
 template <class F>
 auto try_catch(F&& f) noexcept -> ResultOf<decltype(std::forward<F>(f)())> {
   try {
@@ -245,7 +245,7 @@ Result<Int> or_errno(const char* what, Int returned) noexcept {
 }  // namespace keel
 
 #define KEEL_CONCAT_(a, b) a##b
-// Joins two names after macros in them were replaced.
+// Joins two names after expanding the macros in them.
 #define KEEL_CONCAT(a, b) KEEL_CONCAT_(a, b)
 #define KEEL_TRY_(name, target, ...)                                \
   auto name = (__VA_ARGS__);                                        \

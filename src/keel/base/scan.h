@@ -99,7 +99,7 @@ struct PathStop {
 #endif
 };
 
-// Quote, backslash, controls and bytes from 0x80 up: what does not stand for itself in a JSON string.
+// Quote, backslash, controls and bytes from 0x80 up: the bytes that do not stand for themselves in a JSON string.
 struct JsonStop {
   static constexpr bool has(unsigned char c) { return c < 0x20 || c >= 0x80 || c == '"' || c == '\\'; }
 #ifdef __SSE2__
@@ -143,8 +143,8 @@ inline const char* find(const char* begin, const char* at, const char* end) {
 #ifdef __SSE2__
 namespace internal {
 
-// A set as two tables: c is in the set when by_high[c >> 4] and by_low[c & 15] have a common bit. Each row of sixteen
-// bytes (c >> 4) has its own bit, which equal rows share; so a set has at most eight different rows.
+// A set as two tables: c is in the set when by_high[c >> 4] and by_low[c & 15] have a common bit. Each distinct row of
+// sixteen bytes (c >> 4) gets one bit, which equal rows share, so a set may have at most eight different rows.
 struct Nibbles {
   alignas(16) unsigned char by_low[16] = {};
   alignas(16) unsigned char by_high[16] = {};
@@ -212,7 +212,7 @@ inline const char* find_long(const char* at, const char* end) {
   return find_portable<Set>(at, end);
 }
 
-// Whether there is a byte of Set in the `size` bytes at `at`, no byte before `at` is read. Short texts need no loop.
+// Whether there is a byte of Set in the `size` bytes at `at`; no byte before `at` is read. Short texts need no loop.
 template <class Set>
 inline bool has(const char* at, std::size_t size) {
   const char* const end = at + size;
@@ -277,7 +277,7 @@ inline bool is_same(const char* a, const char* b, std::size_t size) {
 
 // True when the N-1 bytes at `at` are `text` without regard to the case of letters. `text` is lower case, made of
 // letters, digits and '-' only, 4 to 24 bytes long. The bytes at `at` are header-name bytes, among which setting
-// bit 0x20 maps only A-Z onto letters, digits and '-'; in other text a control byte could pass as one.
+// bit 0x20 maps only A-Z onto letters, digits and '-'; in other text a control byte could be taken for one of these.
 template <std::size_t N>
 inline bool same_word(const char* at, const char (&text)[N]) {
   constexpr std::size_t size = N - 1;

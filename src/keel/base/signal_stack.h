@@ -4,7 +4,7 @@
 // Threads that Host::system() starts have one; create one explicitly on the main thread.
 //
 // Errors:   if there is no memory for the stack, the thread continues without it.
-// Threads:  created and destroyed on its own thread; nested ones are destroyed in reverse order.
+// Threads:  create and destroy it on the thread that it serves; nested ones are destroyed in reverse order.
 // Cost:     64 KiB of address space, and the pages that a handler touches.
 
 #pragma once

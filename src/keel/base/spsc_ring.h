@@ -11,7 +11,8 @@
 //   write(waiting);
 //   samples.pop(waiting.size());
 //
-// Result:   no call waits: a push to a full ring and a pop from an empty one return without an effect, and say so.
+// Result:   no call waits: a push to a full ring and a pop from an empty one have no effect, and the return value says
+//           so.
 // Lifetime: remaining elements are destroyed with the ring; both threads have stopped using it by then.
 // Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
 // Cost:     no allocation after construction. A push and a pop are one store each. Each side caches the other's
@@ -111,7 +112,7 @@ class SpscRing {
     tail_.store(tail + 1, std::memory_order_release);  // The slot has been read before the producer writes it again.
     return element;
   }
-  // Moves the oldest elements, as many as exist and fit, to those in `into`, and returns their number.
+  // Moves the oldest elements, as many as exist and fit, into the elements of `into`, and returns their number.
   std::size_t pop_some(std::span<T> into) noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     const std::size_t waiting = waiting_after(tail, into.size());

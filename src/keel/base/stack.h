@@ -5,12 +5,12 @@
 //   KEEL_TRY_VOID(capture_stack_of(thread_id, stack, 100_ms));   // another one
 //   log.warn("stalled", log::field("stack", to_string(stack)));
 //
-// Names need the program's symbol table and nothing else; with debug information there are also file, line and inlined
-// functions.
+// Names need only the program's symbol table; with debug information, files, lines and inlined functions are also
+// found.
 //
 // Threads: any.
-// Cost:    capturing is some microseconds and async-signal-safe. The first naming reads the symbols and the debug
-//          information of the program and its libraries, milliseconds to seconds, and keeps them.
+// Cost:    capturing is some microseconds and async-signal-safe. The first naming reads and keeps the symbols and the
+//          debug information of the program and its libraries, which takes milliseconds to seconds.
 // Source:  the unwinder of libgcc, libbacktrace, _dl_find_object(3).
 
 #pragma once
@@ -38,8 +38,8 @@ struct Stack {
 
 // Captures the stack of this thread, starting at the caller. Async-signal-safe.
 [[gnu::noinline]] void capture_stack(Stack& stack) noexcept;
-// The stack that a signal handler with SA_SIGINFO has interrupted; `context` is its third argument. Async-signal-safe.
-// After a jump to an address without code (a null function), the function that jumped is found too.
+// The stack that a signal handler with SA_SIGINFO has interrupted; `context` is the handler's third argument.
+// Async-signal-safe. After a jump to an address without code (a null function), the function that jumped is found too.
 void capture_interrupted_stack(Stack& stack, void* context) noexcept;
 
 // The stack of another thread of this process, by its gettid(): stack_signal interrupts the thread, which then

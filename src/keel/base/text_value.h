@@ -35,7 +35,7 @@ concept TextValue = std::default_initializable<T> && requires(std::string_view t
 template <std::size_t Capacity>
 class ShortText {
  public:
-  // These are for code that writes the text: the buffer, and the number of its bytes that are the text.
+  // For code that writes the text: the buffer, and the number of its bytes that the text takes.
   char* data() noexcept { return chars_; }
   void resize(std::size_t size) noexcept { size_ = size; }
 

@@ -42,9 +42,9 @@ class Duration {
   friend constexpr Duration operator*(Duration a, std::int64_t n) { return scaled(n, a.ns_); }
   friend constexpr Duration operator*(std::int64_t n, Duration a) { return scaled(n, a.ns_); }
   friend constexpr Duration operator/(Duration a, std::int64_t n) { return n == -1 ? -a : Duration(a.ns_ / n); }
-  // How often `b` fits into `a`, without the rest: 90_min / 1_h is 1.
+  // How many whole times `b` fits into `a`: 90_min / 1_h is 1.
   friend constexpr std::int64_t operator/(Duration a, Duration b) { return (a / b.ns_).ns_; }
-  // That rest: 90_min % 1_h is 30_min.
+  // The remainder of that division: 90_min % 1_h is 30_min.
   friend constexpr Duration operator%(Duration a, Duration b) { return Duration(b.ns_ == -1 ? 0 : a.ns_ % b.ns_); }
 
  private:

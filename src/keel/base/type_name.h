@@ -2,7 +2,7 @@
 //
 //   plain_name(type_name<accounts::Users>())           // "accounts::Users"
 //
-// Result:  as the compiler writes it; plain_name() leaves out its words for unnamed namespaces, in which compilers
+// Result:  the name as the compiler writes it; plain_name() omits the words for unnamed namespaces, in which compilers
 //          differ.
 // Cost:    type_name() none, it is a literal; plain_name() an allocation when the name is long.
 

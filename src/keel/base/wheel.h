@@ -39,8 +39,8 @@ class TimerWheel {
   void start(Timer& timer, Instant at) noexcept;
   // Does nothing when it is not running.
   void stop(Timer& timer) noexcept;
-  // Fires the timers that are due at `now`; returns their number. A timer started in here with a due time fires at the
-  // next call.
+  // Fires the timers that are due at `now`; returns their number. If a callback starts a timer that is already due, it
+  // fires at the next call.
   int advance(Instant now) noexcept;
   // No timer fires before this; Instant::never() when no timer is running. Exact for timers within 64 ticks, else
   // early.

@@ -24,8 +24,9 @@
 // Errors:    publish() has none; errors of handlers are counted and passed to on_failure. A program with more than 1023
 //            types of events, or 1024 topics at a time in all its buses, aborts.
 // Lifetime:  outlives its subscriptions and every publish() (both are checked); `metrics` outlives it.
-// Threads:   all on any.
-// Cost:      a look-up of the topic by its type is two loads; Bus::topic() spares them. 8 KB each.
+// Threads:   every function may be called on any thread.
+// Cost:      finding the topic of a type takes two loads, which keeping the result of Bus::topic() saves. A Bus takes 8
+//            KB.
 
 #pragma once
 
@@ -67,7 +68,7 @@ struct BusOptions {
 
 class Bus {
  public:
-  using Needs = void(metrics::Registry&);  // Dependencies in a container.
+  using Needs = void(metrics::Registry&);  // The dependencies that a container passes to the constructor.
 
   explicit Bus(BusOptions options = {});
   explicit Bus(metrics::Registry& registry);

@@ -10,14 +10,14 @@
 //
 // When end() or the destructor has returned, the handler is not running on any thread and will not be called again, and
 // it, its filter and what they hold have been destroyed. From inside the handler, end() returns immediately: the
-// running call completes, no new one begins, and the handler is destroyed afterwards. A call that runs on another
-// thread at that time is not waited for.
+// running call completes, no new one begins, and the handler is destroyed afterwards. end() does not wait for a call
+// that is running on another thread at that time.
 //
 // Ownership: movable; an empty one (moved from, ended) holds nothing.
 // Lifetime:  ends before its Bus does. Everything that the handler refers to must outlive it; a handler does not own
 //            its subscription.
-// Threads:   any; one at a time for each Subscription, and its own handler. Two handlers that end each other's
-//            subscription at the same time wait for each other for ever.
+// Threads:   any; calls on one Subscription must come one at a time, and may come from its own handler. Two handlers
+//            that end each other's subscription at the same time wait for each other forever.
 // Tasks:     if a handler returns a Task, that Task may be running, or about to begin: finish() waits for it, and
 //            calling end() at that time is a bug and aborts.
 // Cost:      end() makes all running threads of the process pass a memory barrier (membarrier(2)), and waits.
@@ -41,10 +41,10 @@ class Subscriber;
 class TopicCore;
 }  // namespace internal
 
-// What is done with an event when the queue is full; in both cases it is counted.
+// Which event is dropped when the queue is full; the drop is counted in both cases.
 enum class WhenFull : std::uint8_t {
-  DropNewest,  // The new one is dropped: events published first arrive.
-  DropOldest,  // The one that has waited longest is dropped: events published last arrive.
+  DropNewest,  // Drops the new event: the events published first arrive.
+  DropOldest,  // Drops the event that has waited longest: the events published last arrive.
 };
 
 // Executor, queue and filter of a subscription.
@@ -54,7 +54,7 @@ struct SubscribeOptions {
   // The executor that runs the handler; null: it runs in the publisher's call. It outlives the subscription and the
   // jobs that were posted to it.
   Executor* executor = nullptr;
-  // The maximum number of waiting events, if there is an executor. Memory for them is allocated at the subscription.
+  // The maximum number of events that wait for the executor. Memory for them is allocated at the subscription.
   std::size_t queue_max = 256;
   WhenFull when_full = WhenFull::DropNewest;
   // On a topic that keeps events (Topic::keep): how many of the newest kept events the new subscriber receives; all by

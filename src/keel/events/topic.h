@@ -4,9 +4,9 @@
 //   events::Subscription mail = orders.subscribe([&](const OrderPlaced& order) { outbox.add(order); });
 //   orders.publish(OrderPlaced{7, 1990});
 //
-// An event is any value; to be delivered by an executor it must be copyable, and copying is fast up to 64 bytes or with
-// a shared pointer. A handler is a function, a lambda, or an object with a member function, that takes const E& and
-// gives
+// An event is any value. To be delivered by an executor it must be copyable; a copy is fast if the event has at most 64
+// bytes or is a shared pointer. A handler is a function, a lambda, or an object with a member function, that takes
+// const E& and gives
 //   nothing, or Result<>   called by publish(), in the publisher's thread; or on its executor, see SubscribeOptions
 //   Task<>                 awaited by publish_and_wait(), in the publisher's task. publish() cannot wait, so it passes
 //                          such a handler over, and counts that as dropped. A lambda that captures and gives a Task
@@ -14,9 +14,9 @@
 // A filter takes const E& and returns whether the handler is to be called; it runs in the publisher's thread, so that
 // unwanted events are not copied.
 //
-// Order:     handlers in the publisher's thread are called by priority, each before the next one; so are Tasks, after
-//            them. The events of one thread reach each subscription in the order of publishing, and an executor runs
-//            the handler of a subscription for one event at a time.
+// Order:     handlers in the publisher's thread are called one after the other, by priority; after them the Tasks run,
+//            in the same order. The events of one thread reach each subscription in the order of publishing, and an
+//            executor runs the handler of a subscription for one event at a time.
 // Inside:    a handler may publish, subscribe and end subscriptions, its own included. A subscription that is added
 //            during a publish() does not get that event; a subscription that ends during it is not called any more.
 // Kept:      a topic may keep its last events for later subscribers: keep(). A handler that returns a Task receives
@@ -30,9 +30,9 @@
 // Cost:      publish() to one handler takes about fifty instructions, including the call, and less than twenty for each
 //            further handler; inside a handler it takes a few more. It does no look-up, takes no lock, allocates
 //            nothing, and does not write to memory that another thread writes. The first event that a thread publishes
-//            takes 32 KB, and each depth of handlers that publish 64 bytes. Delivery to an executor takes a copy of the
-//            event, two locks and a post; only the copy may allocate. A topic that keeps events copies each event under
-//            a lock, so that its publishers take turns. publish_and_wait() takes its frames and a few words
+//            takes 32 KB, and each level of nested publishing takes another 64 bytes. Delivery to an executor takes a
+//            copy of the event, two locks and a post; only the copy may allocate. A topic that keeps events copies each
+//            event under a lock, so that its publishers take turns. publish_and_wait() takes its frames and a few words
 //            from the pool. subscribe() copies the list of subscribers. A concurrent publisher may be the thread that
 //            frees the old list.
 

@@ -107,7 +107,7 @@ void drop_all(Job* first) noexcept {
 
 }  // namespace internal
 
-// `how` is what the executor's offer() takes besides the job: a Priority for a ThreadPool.
+// `how` is the additional argument of the executor's offer(): a Priority for a ThreadPool.
 template <class E, class F, class... How>
   requires std::is_base_of_v<Executor, E>
 Result<> execute(E& executor, F&& callable, How... how) {
@@ -145,7 +145,7 @@ Result<> execute_all(E& executor, Callables&& callables, How... how) {
   return internal::executor_refused();
 }
 
-// Runs not before `delay` has passed (Executor::offer_after).
+// Runs the callable when `delay` has passed or later (Executor::offer_after).
 template <class F>
 Result<> execute_after(Executor& executor, Duration delay, F&& callable) {
   auto* const call = internal::Call<std::decay_t<F>>::make(std::forward<F>(callable));

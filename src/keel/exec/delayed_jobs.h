@@ -9,8 +9,8 @@
 // Lifetime: executor and wheel outlive it. The destructor accepts no more jobs and ends those that are not due, on its
 //           own thread: they see Executor::discards(), and a job that does not check it runs there.
 // Threads:  send() on any; everything else on the executor's.
-// Cost:     a block of job memory (exec/job_memory.h) and a timer for each. Jobs that are sent before the executor has
-//           looked at the queue share one posted job.
+// Cost:     a block of job memory (exec/job_memory.h) and a timer for each job. Jobs that are sent before the executor
+//           has looked at the queue share one posted job.
 
 #pragma once
 

@@ -4,11 +4,11 @@
 //   InlineExecutor here;
 //   Submitted<int> sum = submit(here, [&] { return add(); });       // has run already
 //
-// A job that is posted by a running one waits until that one has returned, so that nothing recurses.
+// A job that the running job posts waits until the running job has returned, so that nothing recurses.
 //
 // It has no clock and no thread of its own: execute_after() and submit_after() are Unsupported.
 //
-// Not a home for tasks, because they rely on post() never running a job within the call.
+// Tasks cannot live on it, because they rely on post() never running a job within the call.
 //
 // Threads: one.
 // Cost:    an indirect call; no allocation.
@@ -28,7 +28,7 @@ class InlineExecutor final : public Executor {
   void post(Job& job) noexcept override;
 
  private:
-  Job* first_ = nullptr;  // Jobs posted by the running one.
+  Job* first_ = nullptr;  // The jobs that the running job has posted.
   Job** last_ = &first_;
   bool runs_ = false;
 };

@@ -14,12 +14,12 @@
 //           underlying executor rejects. post() never rejects.
 // Threads:  post(), offer(), offer_after() and queued() on any; jobs run on the threads of the executor below.
 // Lifetime: the executor below outlives it. Its destructor discards jobs that are not due (Executor::discards) and
-//           waits until everything else that was posted has run, so it does not end inside one of its own jobs
+//           waits until everything else that was posted has run, so it must not run inside one of its own jobs
 //           (checked). When the underlying executor is stopped, it discards this executor's delayed jobs; jobs that run
 //           still run one at a time.
 // Cost:     a short lock to post and one to run; one job below for each burst; no allocation. A delayed job takes a
 //           block of job memory (exec/job_memory.h) besides its cost in the underlying executor, which keeps an entry
-//           for it until its time even if it was discarded here.
+//           for it until its time even if the job was discarded here.
 
 #pragma once
 

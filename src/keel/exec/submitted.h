@@ -7,18 +7,20 @@
 //   std::vector<Submitted<int>> parts = submit_all(pool, callables);
 //   wait_all(parts);  KEEL_TRY(std::size_t first, wait_any(parts));
 //
-// Result:    what the callable returns, once; a Result<T> that it returns is the result itself. An exception that
-//            leaves it becomes an Error (Internal with its what(), ResourceExhausted for std::bad_alloc).
-// Errors:    Cancelled: cancel() was called before it began, or its executor was stopped and discarded it.
-//            ResourceExhausted: the executor rejected it (Executor::offer). Unsupported: it has no clock for
-//            submit_after(). std::bad_alloc, from submit(), without memory for the job. A Bug (base/bug.h): waiting on
-//            a worker, waiting for one of none, and using a handle that is empty.
-// Ownership: the handle owns the result. Destroying it cancels a job that has not begun; a running job continues, and
-//            its result is dropped: objects that the callable refers to must live until the job has ended, which wait()
-//            waits for. The callable is destroyed when it has run or is cancelled.
-// Threads:   a handle belongs to one at a time. A worker's loop must not wait: tasks await completion(). If the
-//            waiting thread belongs to the job's executor, it runs a job that has not begun itself, inside the call
-//            (a delayed job once it is due): so jobs that wait for other jobs of the same pool do not block it.
+// Result:    the value that the callable returns, which can be taken once; if it returns a Result<T>, that is the
+//            result itself. An exception that leaves the callable becomes an Error (Internal with its what(),
+//            ResourceExhausted for std::bad_alloc).
+// Errors:    Cancelled: cancel() was called before the job began, or its executor was stopped and discarded it.
+//            ResourceExhausted: the executor rejected the job (Executor::offer). Unsupported: the executor has no clock
+//            for submit_after(). std::bad_alloc, from submit(): there is no memory for the job. A Bug (base/bug.h):
+//            waiting on a worker, waiting for one of no handles, and using an empty handle.
+// Ownership: the handle owns the result. Destroying the handle cancels a job that has not begun; a running job
+//            continues, and its result is dropped: objects that the callable refers to must live until the job has
+//            ended, which wait() waits for. The callable is destroyed when it has run or is cancelled.
+// Threads:   a handle belongs to one thread at a time. A worker's loop must not wait: tasks await completion(). If the
+//            waiting thread belongs to the job's executor and the job has not begun, the thread runs it itself, inside
+//            the call (a delayed job once it is due): so jobs that wait for other jobs of the same pool do not block
+//            it.
 // Cost:      no heap allocation in steady state when callable and value together take no more than 72 bytes, because
 //            blocks are reused; see call_bench.cc.
 
@@ -40,7 +42,7 @@ namespace keel {
 
 namespace internal {
 
-// Another argument is passed only by a test of every order of the operations.
+// Only a test that runs the operations in every order passes another argument.
 template <class Atomics = StandardAtomics>
 class BasicSubmission : public Job {
  public:
@@ -50,8 +52,8 @@ class BasicSubmission : public Job {
   };
 
   bool is_done() const noexcept { return listener_.load(std::memory_order_acquire) == &nobody; }
-  bool has_value() const noexcept { return has_value_; }  // It is valid when it is done.
-  Error& error() noexcept { return error_; }              // It is valid when the job is done and has no value.
+  bool has_value() const noexcept { return has_value_; }  // Valid when the job is done.
+  Error& error() noexcept { return error_; }              // Valid when the job is done and has no value.
 
   // Prevents the job from running; it is then done with Cancelled. False: it has already begun, or was cancelled
   // before.
@@ -63,12 +65,12 @@ class BasicSubmission : public Job {
   // If called on a thread of the job's executor, runs the job here when it is due and has not begun. True: it has run
   // here.
   bool help() noexcept;
-  // The time before which help() does not run it here; never() when this thread must not run it at all.
+  // The time before which help() does not run the job here; never() when this thread must not run it at all.
   Instant helps_at() const noexcept;
   // Releases the handle's share.
   void release() noexcept;
 
-  // submit() calls it when the executor rejected the job for this reason.
+  // submit() calls it when the executor has rejected the job; `reason` becomes its error.
   void refuse(Error&& reason) noexcept;
 
  protected:
@@ -96,7 +98,7 @@ class BasicSubmission : public Job {
   Executor* executor_;
   Take take_;
   Error error_{Code::Cancelled, "the job was cancelled before it began"};
-  Atomic<bool> is_claimed_{false};  // Whether a thread runs or cancels it.
+  Atomic<bool> is_claimed_{false};  // Whether a thread runs or cancels the job, or has done so.
   bool has_value_ = false;
   Atomic<unsigned char> owners_{2};  // The executor and the handle.
 };
@@ -263,7 +265,7 @@ class [[nodiscard]] Submitted {
 
   // True unless the handle is empty: moved from, or its result taken.
   explicit operator bool() const noexcept { return submission_ != nullptr; }
-  // It has run, or was cancelled or rejected: get() does not wait.
+  // Whether the job has run, or was cancelled or rejected: get() does not wait.
   bool is_done() const { return submission().is_done(); }
   // True: it had not begun, and never will; get() returns Cancelled, and its callable is destroyed. The job keeps its
   // place in the queue until its turn comes. False: it is running or done.
@@ -305,7 +307,7 @@ class [[nodiscard]] Submitted {
   SubmissionOf<T>* submission_ = nullptr;
 };
 
-// `how` is what the executor's offer() takes besides the job: a Priority for a ThreadPool. If the job was rejected, the
+// `how` is the additional argument of the executor's offer(): a Priority for a ThreadPool. If the job was rejected, the
 // handle is done.
 template <class E, class F, class... How>
   requires std::is_base_of_v<Executor, E>
@@ -318,7 +320,7 @@ auto submit(E& executor, F&& callable, How... how) {
   return handle;
 }
 
-// Runs not before `delay` has passed (Executor::offer_after).
+// Runs the callable when `delay` has passed or later (Executor::offer_after).
 template <class F>
 auto submit_after(Executor& executor, Duration delay, F&& callable) {
   using D = std::decay_t<F>;

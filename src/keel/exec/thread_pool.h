@@ -15,7 +15,7 @@
 //
 // An elastic pool has at least `threads` and at most `threads_max`. Utilisation is the share of its threads' time in
 // which they do not sleep. After each `scale_interval` a thread is added when utilisation was above `grow_above` and
-// jobs wait, and one ends when it was below `shrink_below` for 16 intervals in a row.
+// jobs wait, and one ends when utilisation was below `shrink_below` for 16 intervals in a row.
 //
 // On its threads the pool is the current Executor. A thread without work polls for at most about 20 us, less when
 // polling found nothing before, and then sleeps until it is woken: an idle pool uses no processor time.
@@ -25,8 +25,9 @@
 //           brings tasks back to their executor.
 // Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one. Threads come
 //           from the constructing thread's Host.
-// Lifetime: outlives every task that is on it, and every call. A Job must not move until it runs.
-// Cost:     a short lock to post; one to take a job, or several. No allocation per job; offer_after() has one.
+// Lifetime: outlives every task that runs on it, and every call. A Job must not move until it runs.
+// Cost:     a short lock to post, and one to take a job or several jobs. No allocation per job, except one in
+//           offer_after().
 
 #pragma once
 
@@ -47,8 +48,8 @@ namespace keel {
 enum class WhenFull : std::uint8_t {
   // Rejects the job, so that the caller can back off.
   Refuse,
-  // Waits for room. A worker must not wait, so there it acts as Refuse; the pool's own threads would wait for
-  // themselves, so there it acts as RunInCaller.
+  // Waits for room. On a worker, which must not wait, it acts as Refuse; on the pool's own threads, which would wait
+  // for themselves, it acts as RunInCaller.
   Block,
   // Runs the job inside the call, on the caller's thread: a caller that submits too many jobs runs some of them itself.
   RunInCaller,
@@ -59,22 +60,22 @@ struct ThreadPoolOptions {
   std::string name = "pool";  // Prefix of the thread names ("name-0", …); the system shows 15 characters.
   // How many jobs run at the same time; for an elastic pool, the number of threads that it keeps.
   int threads = 1;
-  // More than `threads` makes the pool elastic, up to this number of threads. Each costs its stack.
+  // More than `threads` makes the pool elastic, up to this number of threads. Each thread costs its stack.
   int threads_max = 0;
   std::size_t queue_max = 1024;  // How many jobs may wait; a longer queue means a longer wait.
   WhenFull when_full = WhenFull::Refuse;
   double grow_above = 0.8;  // Utilisation from 0 to 1 above which a thread is added.
   // Utilisation below which a thread ends; smaller than grow_above, so that a load between the two changes nothing.
   double shrink_below = 0.2;
-  // The time over which it is measured; a longer one reacts later and to fewer changes.
+  // The time over which utilisation is measured; with a longer one the pool reacts later and to fewer changes.
   Duration scale_interval = 20_ms;
-  // Thread i runs only on CPU cpus[i % size]; empty: wherever the system likes. A CPU that the process may not use
-  // leaves its threads unpinned.
+  // Thread i runs only on CPU cpus[i % size]; empty: on any CPU that the system chooses. A CPU that the process may not
+  // use leaves its threads unpinned.
   std::vector<int> cpus = {};
-  // Called with the times that a job has waited and run, on the thread that ran it. Jobs are sampled: one at a time is
-  // followed through the queue, every job while they are long, one in 64 while they take less than 10 us. Jobs that ran
-  // in the caller, which did not wait, are sampled alike. Several threads may call it concurrently. Null: nothing is
-  // measured.
+  // Called with the times that a job has waited and run, on the thread that ran it. Jobs are sampled, by following one
+  // at a time through the queue: every job while jobs are long, one in 64 while they take less than 10 us. Jobs that
+  // ran in the caller, which did not wait, are sampled in the same way. Several threads may call it concurrently. Null:
+  // nothing is measured.
   Function<void(Duration wait, Duration run)> measured = {};
   // Runs the jobs instead of threads, one after the other: the pool of a simulation. `threads` and `cpus` are then
   // ignored, nothing is measured, drain() does not wait, and stop() runs the jobs that have not run yet on its caller's
@@ -106,14 +107,14 @@ class ThreadPool final : public Executor {
   bool has_clock() const noexcept override { return true; }
   bool is_serial() const noexcept override { return false; }
 
-  // Waits until no job is queued or running; delayed jobs that are not due do not count. False: not within `limit`. The
-  // pool stays open, and jobs that are posted in the meantime are waited for as well.
+  // Waits until no job is queued or running; delayed jobs that are not due do not count. False: `limit` has passed
+  // first. The pool stays open; the call also waits for jobs that are posted in the meantime.
   bool drain(Duration limit);
   // Accepts no more jobs, runs the waiting ones, then ends and joins the threads. Delayed jobs that are not due are
   // discarded immediately (Executor::discards), the others if they have not begun after `limit`. A running job cannot
   // be ended: it is waited for. Returns how many were discarded: for submitted handles the result is Cancelled, also
   // for tasks on their way here by resume_on; callables of execute() are dropped; jobs posted in other ways run.
-  // Idempotent. A Bug (base/bug.h) on a thread of the pool, as drain() is. Posting afterwards is a bug.
+  // Idempotent. Like drain(), a Bug (base/bug.h) on a thread of the pool. Posting afterwards is a bug.
   std::size_t stop(Duration limit = Duration::forever());
 
   const std::string& name() const noexcept;

@@ -11,9 +11,9 @@
 //
 // Errors:   errno values; system_datagram has the errors of Engine::open_datagram.
 // Lifetime: the datagrams that a batch shows are valid until its next read().
-// Threads:  any; a batch and an operation on one at a time.
-// Cost:     one system call for up to 16 that have come, and for up to 64 to send. A batch reserves 1 MiB of address
-//           space; only the pages that are touched take memory.
+// Threads:  any; each batch and each operation on one thread at a time.
+// Cost:     one system call receives up to 16 datagrams that have arrived, and one sends up to 64. A batch reserves 1
+//           MiB of address space; only the pages that are touched take memory.
 // Source:   recvmmsg(2), sendmmsg(2), udp(7): UDP_SEGMENT and UDP_GRO.
 
 #pragma once
@@ -70,8 +70,8 @@ inline int result_of(const SendDatagrams& op, int error) noexcept {
 inline int result_of_cancelled(const Op& op) noexcept {
   return op.kind == Kind::SendDatagrams ? result_of(static_cast<const SendDatagrams&>(op), ECANCELED) : -ECANCELED;
 }
-// Whether room is worth waiting for: poll(2) of a Unix socket that is not connected knows nothing about the room of its
-// receiver.
+// Whether waiting for room makes sense: for an unconnected Unix socket, poll(2) does not know how much room its
+// receiver has.
 bool waits_for_room(const SendDatagrams& op) noexcept;
 
 }  // namespace keel::io

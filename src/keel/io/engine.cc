@@ -15,7 +15,7 @@ std::string kernel_release() {
 }  // namespace
 
 Result<EngineChoice> choose_engine(EngineKind wanted) {
-  if (wanted == EngineKind::Epoll) return EngineChoice{EngineKind::Epoll, "epoll was asked for"};
+  if (wanted == EngineKind::Epoll) return EngineChoice{EngineKind::Epoll, "epoll was requested"};
   auto probed = probe_uring();
   const std::string kernel = " (kernel " + kernel_release() + ")";
   if (probed) return EngineChoice{EngineKind::Uring, "io_uring passed its probe" + kernel};

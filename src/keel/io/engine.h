@@ -76,7 +76,7 @@ class Engine : public Sockets {
 // The engine to make; Auto is io_uring if it passes its probe, else epoll.
 enum class EngineKind : std::uint8_t { Auto, Uring, Epoll };
 
-// The engine that Auto stands for here, and why.
+// The engine that Auto selects on this system, and why.
 struct EngineChoice {
   EngineKind kind;  // Uring or Epoll.
   // A line for the log: "io_uring passed its probe (kernel 6.18)", or why it did not.

@@ -21,9 +21,9 @@
 // Threads:   the worker it was made on. Opening, renaming or removing a file elsewhere throws a Bug (base/bug.h).
 // Cancel:    an operation that has not begun does not take place; one that has begun is completed and reports its own
 //            result. While a disk hangs, a task that waits for it therefore cannot be ended.
-// Cost:      io_uring: no system call of its own, but one for an open; a page that is in memory is copied immediately,
-//            everything else is waited for by threads of the kernel. epoll: two context switches, four threads at most
-//            per worker. No heap in steady state, except for a path.
+// Cost:      io_uring: no separate system call, except one for an open; a page that is in memory is copied immediately,
+//            and kernel threads wait for everything else. epoll: two context switches, and at most four threads per
+//            worker. No heap in steady state, except for a path.
 
 #pragma once
 
@@ -88,8 +88,8 @@ class File {
   [[nodiscard]] static Open open_folder(std::string path);
   // Opens a file for reading, looked up from this folder: whatever `path` says, nothing outside of the folder is
   // opened, neither by "..", nor by a link, nor by a slash in front (openat2(2), RESOLVE_BENEATH). PermissionDenied
-  // with EXDEV for a path that leads out of it. The folder stays open until then. Links::Refused: ELOOP if any part of
-  // `path` is a symbolic link.
+  // with EXDEV for a path that leads out of it. The folder must stay open until the file is open. Links::Refused: ELOOP
+  // if any part of `path` is a symbolic link.
   enum class Links : std::uint8_t { Followed, Refused };
   [[nodiscard]] Open open_beneath(std::string path, Links links = Links::Followed) noexcept;
 
@@ -121,8 +121,8 @@ class File {
 // Reads a whole file. OutOfRange when it has more than `bytes_max`.
 Task<std::string> read_whole(std::string path, std::size_t bytes_max);
 // Makes `path` a file with this content, on the disk when it completes. A reader at any moment, also after a crash,
-// finds either the old content or the new one: the new content is written beside `path` under another name, synced and
-// renamed. Cancelled: the old content, or the new one.
+// finds either the old content or the new one: the new content is written to another name in the same folder, synced
+// and renamed. Cancelled: the old content, or the new one.
 Task<> write_whole(std::string path, std::string bytes, std::uint32_t permissions = 0644);
 Task<FileStatus> file_status(std::string path);
 // Renames `from` to `to`, which is replaced if it exists; remove_file() removes a file.

@@ -10,11 +10,11 @@
 //
 // Threads:  post(), offer_after(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.
-// Cost:     one clock read for each iteration, none for one that finds nothing; post() from the same thread is two
-//           stores, from another two atomic exchanges and, when the loop may be waiting, one wake-up for all jobs
-//           posted meanwhile. Between workers on io_uring, the wake-up needs no system call of its own: it is submitted
-//           with the other operations at the end of the posting worker's iteration. A thread that posts meanwhile wakes
-//           the loop itself.
+// Cost:     one clock read for each iteration, none for one that finds nothing; post() takes two stores on the loop's
+//           own thread; on another thread it takes two atomic exchanges and, when the loop may be waiting, one wake-up
+//           for all jobs posted in the meantime. Between workers on io_uring, the wake-up needs no system call of its
+//           own: it is submitted with the other operations at the end of the posting worker's iteration. A thread that
+//           posts in the meantime wakes the loop itself.
 
 #pragma once
 

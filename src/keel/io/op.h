@@ -135,8 +135,9 @@ struct Datagram {
 };
 
 // Sends datagrams, in order, as many at a time as the kernel accepts. result: the number sent; a negative errno only
-// if the first one failed. It waits while the socket's buffer is full; only for an unconnected Unix socket whose
-// receiver's buffer is full, the result is -EAGAIN. At most 1 MiB, or 256 short datagrams, are sent in one iteration.
+// if the first one failed. It waits while the socket's buffer is full. There is one exception: if the receiver's buffer
+// of an unconnected Unix socket is full, the result is -EAGAIN. At most 1 MiB, or 256 short datagrams, are sent in one
+// iteration.
 struct SendDatagrams : Op {
   explicit SendDatagrams(Done d) noexcept : Op(Kind::SendDatagrams, d) {}
   const OutgoingDatagram* datagrams = nullptr;  // In: must live until done.
@@ -156,8 +157,8 @@ struct Accept : Op {
   // In: other workers accept from the same socket; they take turns, and each arrival wakes one of them.
   bool shared = false;
   // In, read before each wait: no connection is taken from the kernel before done() has been called for the last one,
-  // so that cancel() there leaves the others in the kernel's queue. Otherwise io_uring accepts all queued connections
-  // together, before the first done(); the other engines never do.
+  // so that cancel() inside done() leaves the other connections in the kernel's queue. Otherwise io_uring accepts all
+  // queued connections together, before the first done(); the other engines never do.
   bool one_by_one = false;
 };
 
@@ -262,7 +263,7 @@ struct WriteAt : FileOp {
 };
 
 // Written bytes are on the disk when it completes: fdatasync(2), with `all` fsync(2). A file's name belongs to its
-// folder, which is opened with O_DIRECTORY and synced by itself.
+// folder, which has to be opened with O_DIRECTORY and synced separately.
 struct Sync : FileOp {
   explicit Sync(Done d) noexcept : FileOp(Kind::Sync, d) {}
   bool all = false;  // In.
@@ -298,7 +299,7 @@ struct Remove : FileOp {
 };
 
 // Bytes kept beyond done(), at `data` (not always at the address that they had during the call). Give them back with
-// Engine::release as soon as possible, buffers are few.
+// Engine::release as soon as possible, because there are few buffers.
 struct Held {
   char* data = nullptr;
   std::uint32_t size = 0;

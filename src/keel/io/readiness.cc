@@ -12,7 +12,7 @@ namespace {
 
 io::Engine& engine_that_waits() {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "descriptors can be waited for only on a worker: resume_on() its loop first");
+  KEEL_EXPECT(loop != nullptr, "a task can wait for a descriptor only on a worker: resume_on() its loop first");
   return loop->engine();
 }
 
@@ -31,7 +31,7 @@ ReadyLeaf::ReadyLeaf(int descriptor, short wanted)
 bool ReadyLeaf::start() noexcept { return engine_.submit(*this); }
 Result<> ReadyLeaf::checked() const noexcept {
   if (result == -EBUSY) [[unlikely]]
-    return Error::from_bug(Bug("a descriptor is waited for that another task waits for: one waits at a time", place()));
+    return Error::from_bug(Bug("a task waits for a descriptor that another task already waits for: only one task at a time may", place()));
   if (result < 0) return Error::from_errno("poll", -result);
   return {};
 }

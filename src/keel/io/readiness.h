@@ -9,10 +9,11 @@
 // themselves and report the descriptor that they wait for. It is poll(2) for one descriptor: a hang-up or an error
 // counts as ready, and the library's next call reports it.
 //
-// Result:   of ready(): what holds, POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield nothing.
+// Result:   ready() yields the events that occurred: POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield
+//           nothing.
 // Errors:   Internal with EBADF for a descriptor that is not open; on epoll, a Bug (base/bug.h) for one on which
-//           another wait or a Stream of the same worker waits; Unsupported in a simulation, where nothing is foreign;
-//           Cancelled and DeadlineExceeded.
+//           another wait or a Stream of the same worker waits; Unsupported in a simulation, which has no foreign
+//           descriptors; Cancelled and DeadlineExceeded.
 // Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without notifying
 //           Keel. One wait at a time on a descriptor.
 // Cancel:   changes nothing on the descriptor, and the wait may be repeated.

@@ -9,8 +9,8 @@
 // Code that waits for an event on the loops should use wait_until(). It then also works in a simulation, which runs the
 // loops of its Runtime (over()) on the waiting thread.
 //
-// Threads:  start() and stop() one after the other, each() and wait_until() concurrently on any number, none of them on
-//           a worker.
+// Threads:  start() and stop() one after the other, each() and wait_until() concurrently on any number of threads, none
+//           of them on a worker.
 // Lifetime: outlives everything that lives on its loops.
 
 #pragma once
@@ -59,8 +59,8 @@ class Runtime {
   // at least every 5 ms while the loops run.
   bool wait_until(FunctionRef<bool()> done, Duration limit);
   // Stops every loop and joins its thread. Descriptors that were closed on a loop are really closed, because the loop
-  // keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not run
-  // before that are discarded. Idempotent. The loops exist until the Runtime is destroyed.
+  // keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not run by
+  // then are discarded. Idempotent. The loops exist until the Runtime is destroyed.
   void stop() noexcept;
 
  private:

@@ -9,8 +9,10 @@
 // listener or a socket for datagrams.
 //
 // Errors:  InvalidArgument for a value out of range, Unsupported for an option that the socket does not have, NotFound
-//          for an interface that is not there; options that come before it in the list are set already.
-// Cost:    a system call per value, four for keep_alive, two for those of IP over IPv6, and two for all of them.
+//          for an interface that does not exist; options that come before the failing one in the list have then been
+//          set.
+// Cost:    a system call per value, four for keep_alive, two for an IP option of an IPv6 socket, and two more in each
+//          call.
 // Source:  tcp(7), udp(7), ip(7), ipv6(7), socket(7).
 
 #pragma once
@@ -45,7 +47,7 @@ struct SocketOptions {
   // the sum, about the double.
   std::optional<int> send_buffer_bytes = {};
   std::optional<int> receive_buffer_bytes = {};
-  // IP_TTL, IPV6_UNICAST_HOPS: the maximum number of routers on the way of a packet, 1 to 255; usually 64. It applies
+  // IP_TTL, IPV6_UNICAST_HOPS: the maximum number of routers that a packet may pass, 1 to 255; usually 64. It applies
   // to TCP and UDP.
   std::optional<int> hop_limit = {};
   // IP_TOS, IPV6_TCLASS: 0 to 255; the upper six bits are the DSCP (RFC 2474), the lower two the system's own with TCP.
@@ -53,13 +55,13 @@ struct SocketOptions {
   // SO_BROADCAST: sending to a broadcast address is permitted; otherwise it fails with PermissionDenied. This option
   // and all that follow are for UDP.
   std::optional<bool> broadcast = {};
-  // It applies to datagrams that are sent to a multicast group. The maximum number of routers on its way, 0 to 255;
-  // with 0 it does not leave this machine; usually 1.
+  // It applies to datagrams that are sent to a multicast group. The maximum number of routers that such a datagram may
+  // pass, 0 to 255; with 0 it does not leave this machine; usually 1.
   std::optional<int> multicast_hop_limit = {};
-  // Whether members on this machine receive it, too; by default they do.
+  // Whether members on this machine receive such datagrams, too; by default they do.
   std::optional<bool> multicast_loop = {};
-  // The interface through which it is sent (if_nametoindex(3)); 0: according to the system's routes. Cannot be read
-  // back.
+  // The interface through which such datagrams are sent (if_nametoindex(3)); 0: according to the system's routes.
+  // Cannot be read back.
   std::optional<std::uint32_t> multicast_interface = {};
 };
 
@@ -96,9 +98,9 @@ struct ListenOptions {
   // Set it for a net::Listener: other workers accept from the same socket. They take turns, and each arrival wakes one
   // of them.
   bool shared = false;
-  // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought data. The same bytes may then
-  // come twice, so only for requests that may be repeated. 0, or where the system forbids it (net.ipv4.tcp_fastopen &
-  // 2): connections as usual.
+  // TCP Fast Open (RFC 7413): the maximum number of waiting connections whose first packet brought data. The same bytes
+  // may then arrive twice, so use it only for requests that may be repeated. 0, or where the system forbids it
+  // (net.ipv4.tcp_fastopen & 2): connections as usual.
   int fast_open = 0;
   // For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may connect), independent of
   // the umask, from the socket's first moment. 0: as the umask leaves them. InvalidArgument for one without a path, to
@@ -115,8 +117,8 @@ struct ConnectOptions {
   bool fast_open = false;
 };
 
-// Functions for programs without an engine. The sockets that they create do not block and are closed at exec; errors
-// are as those of Engine's functions of the same purpose. datagrams.h has the function for datagrams.
+// Functions for programs without an engine. The sockets that they create do not block and are closed at exec; their
+// errors are those of the corresponding functions of Engine. datagrams.h has the function for datagrams.
 Result<int> system_stream(int family, const ConnectOptions& options);
 Result<int> system_listener(const Address& address, const ListenOptions& options);
 Result<> system_set_options(int fd, const SocketOptions& options);

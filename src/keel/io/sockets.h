@@ -4,7 +4,7 @@
 // An Engine is a Sockets (engine.h). These calls return immediately; everything that takes time is an operation (op.h).
 //
 // Threads: the engine's.
-// Errors:  calls that input or the system can make fail return Result, or a negative errno where stated.
+// Errors:  calls that can fail because of input or the system return Result, or a negative errno where stated.
 // Cost:    a system call or a few; none in the simulation.
 
 #pragma once
@@ -42,9 +42,9 @@ class Sockets {
   // member, or there is no such interface; Unsupported: it is a Unix socket.
   virtual Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) = 0;
   // After this call no new connection to `listener` can begin, but handshakes that have begun complete: until close()
-  // all of them can be accepted. TCP: a first packet is dropped without a response, and its sender tries again after a
-  // second (if this process is not permitted to filter, nothing happens). Unix: removes the path, unless another file
-  // is there by now. Applies to every descriptor of the socket.
+  // all of them can be accepted. TCP: the first packet of a new connection is dropped without a response, and its
+  // sender tries again after a second (if this process is not permitted to filter, nothing happens). Unix: removes the
+  // path, unless another file is there by now. Applies to every descriptor of the socket.
   virtual void turn_away(int listener) noexcept = 0;
   // Accepts a waiting connection of `listener`, on which no Accept is pending; or returns a negative errno (-EAGAIN:
   // none waits). Call it before close(), which resets waiting connections.

@@ -3,12 +3,12 @@
 //   StallWatch watch(*runtime, 200_ms, [](const Stall& stall) { … });
 //
 // Code that computes or blocks on a worker stops everything else on that worker. A separate thread checks the workers
-// twice in each `bound`. When a loop has been in the same iteration for longer, it calls `tell`: then, again each time
-// the duration has doubled, and at the end. Time in which the watching thread itself was not run (the process
-// was stopped, the machine overloaded) does not count.
+// twice in each `bound`. When a loop has been in the same iteration for longer than that, this thread calls `tell`: at
+// that moment, again each time the duration has doubled, and at the end. Time in which the watching thread itself was
+// not run (the process was stopped, the machine overloaded) does not count.
 //
-// Threads:  made, destroyed and called on a thread that is not a worker. The call is made on the watch's own thread.
-// Lifetime: the runtime outlives it, has started, and is stopped afterwards.
+// Threads:  made, destroyed and called on a thread that is not a worker. `tell` is called on the watch's own thread.
+// Lifetime: the runtime outlives it, has started before it is made, and is stopped after it is destroyed.
 // Cost:     two stores in each iteration of a loop, and a wake-up of the watching thread twice in `bound`. A stalled
 //           worker is interrupted for some microseconds by a signal (base/stack.h says what that means for system
 //           calls).

@@ -12,11 +12,12 @@
 // Result:   the unchanged result of the call.
 // Errors:   ResourceExhausted when waiting_max calls wait already, or when no place became free within wait_max; the
 //           function was then not called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
-// Lifetime: outlives its runs, places and the tasks that wait (checked). A closure without a name is copied, and
-//           captures references and plain values; another one has a name, and outlives the run.
+// Lifetime: outlives its runs, places and the tasks that wait (checked). A temporary closure is copied, and may capture
+//           only references and plain values; store any other closure in a variable that outlives the run.
 // Threads:  one loop.
 // Cancel:   a waiting call leaves the queue; a running call is stopped.
-// Cost:     entering without a wait is O(1) and no frame (try_enter); run() is a frame of the task pool; no heap.
+// Cost:     entering without a wait is O(1) and takes no frame (try_enter); run() takes a frame from the task pool; no
+//           heap.
 
 #pragma once
 
@@ -41,7 +42,7 @@ namespace keel {
 // The limits of running and waiting calls, and of the wait.
 struct BulkheadOptions {
   std::size_t running_max = 16;  // Concurrent calls, 1 or more.
-  std::size_t waiting_max = 64;  // Calls that may wait beyond these; 0: none.
+  std::size_t waiting_max = 64;  // Calls that may wait in addition to these; 0: none.
   Duration wait_max = 1_s;       // Time limit of waiting for a place.
 };
 

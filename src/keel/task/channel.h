@@ -12,13 +12,13 @@
 // Errors:   send(): Cancelled once the channel is closed, also for waiting senders; the value stays with the sender.
 // Threads:  one loop.
 // Lifetime: outlives the tasks that wait (checked); values that were not received are destroyed with the channel.
-// Cancel:   Cancelled or DeadlineExceeded. A send that ends so has not sent, and its value is untouched. A cancelled
-//           receive has received no value: a value that it was given but had not continued with is again the next one
-//           to be received. Therefore any(a.receive(), b.receive()) takes a value from one channel only. A value that a
-//           send has handed over counts as sent, even if the send is then cancelled: in any(a.send(x), b.send(y)) both
-//           may be sent.
-// Cost:     room for `capacity` values is allocated once, O(1) per value; more room only when so many values come back
-//           from receivers that were stopped that they do not fit.
+// Cancel:   Cancelled or DeadlineExceeded. A send that ends in this way has not sent its value, which is unchanged. A
+//           cancelled receive has received no value: if it had been given a value but had not continued with it, that
+//           value is again the next one to be received. Therefore any(a.receive(), b.receive()) takes a value from one
+//           channel only. A value that a send has handed over counts as sent, even if the send is then cancelled: in
+//           any(a.send(x), b.send(y)) both may be sent.
+// Cost:     room for `capacity` values is allocated once, O(1) per value; more room only when receivers that were
+//           stopped return more values than fit.
 
 #pragma once
 
@@ -108,8 +108,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Waits for room. `value` must live until then, as a named object or a temporary in the awaiting expression does. It
-  // is moved from when it is sent: after an error it is unchanged and may be sent again.
+  // Waits for room. `value` must live until it is sent, as a named object or a temporary in the awaiting expression
+  // does. A successful send moves from it: after an error it is unchanged and may be sent again.
   Send send(T&& value) noexcept { return Send(*this, value); }
   // Sends a copy.
   SendCopy send(const T& value) { return SendCopy(*this, value); }

@@ -3,9 +3,10 @@
 //   CircuitBreaker payments;                                 // one for each dependency and worker
 //   const Receipt receipt = co_await payments.run([&] { return charge(order); });
 //
-// Closed: everything is admitted and counted over a sliding window. When at least calls_min have ended in it, and
-// failure_ratio of them failed, it opens: no call is admitted for open_time. Then it is half open: one call at a time
-// is a probe; after probes_min successful ones it closes and forgets its counts, after a failed one it opens again.
+// Closed: everything is admitted and counted over a sliding window. When at least calls_min calls have ended in the
+//         window and failure_ratio of them have failed, the breaker opens: no call is admitted for open_time. Then it
+//         is half open: one call at a time is a probe; after probes_min successful ones it closes and forgets its
+//         counts, after a failed one it opens again.
 //
 // run() calls the function and awaits the task or operation that it returns. A failure is an error for which
 // options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or one of our own
@@ -20,12 +21,12 @@
 // counted.
 //
 // Result:   the unchanged result of the call.
-// Errors:   Unavailable, "the circuit is open: …", when it was not admitted; nothing was called then.
+// Errors:   Unavailable, "the circuit is open: …", when the call was not admitted; the function was then not called.
 // Lifetime: outlives its runs and calls (checked). A temporary closure is copied, and may capture only references and
 //           plain values; store any other closure in a variable that outlives the run.
-// Threads:  one loop; the time of admit() and outcomes is the caller's.
+// Threads:  one loop; the caller provides the time to admit() and to the outcomes.
 // Cancel:   the call is ended.
-// Cost:     O(1); run() is a frame of the task pool; no heap.
+// Cost:     O(1); run() takes a frame from the task pool; no heap.
 
 #pragma once
 
@@ -57,7 +58,7 @@ struct CircuitBreakerOptions {
   std::uint32_t calls_min = 20;  // It stays closed while the window has fewer calls.
   // Older calls are forgotten, a tenth of the window at a time. A longer window opens and forgets more slowly.
   Duration window = 10_s;
-  Duration open_time = 5_s;                  // The time until it is probed.
+  Duration open_time = 5_s;                  // How long it stays open before it is probed.
   std::uint32_t probes_min = 1;              // The number of successful probes in a row that close it.
   bool (*fails)(const Error&) = &is_outage;  // The errors that count as failures.
 };

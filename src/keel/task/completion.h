@@ -4,12 +4,12 @@
 //   Image small = co_await completion(std::move(shrinking));
 //   auto part = co_await attempt(with_timeout(50_ms, completion(std::move(other))));
 //
-// Result:  what the callable returned; Submitted::get() says how it fails (exec/submitted.h).
-// Cancel:  a job that has not begun is cancelled and the await ends with the reason; a running job is waited for, so
-//          that what its callable refers to may live in the awaiting task.
+// Result:  the value that the callable returned; Submitted::get() says how it fails (exec/submitted.h).
+// Cancel:  a job that has not begun is cancelled and the await ends with the reason; the await waits for a running job,
+//          so that objects that its callable refers to may live in the awaiting task.
 // Threads: the task is on a serial executor: a loop, a SerialExecutor (checked). On a pool, call get() of the handle,
 //          which runs a job that has not begun.
-// Cost:    beside the job, one job posted back to the loop; no allocation.
+// Cost:    in addition to the job, one job posted back to the loop; no allocation.
 
 #pragma once
 

@@ -8,7 +8,7 @@
 //   start.begin(serve(), &done, {.stop = &shutting_down});
 //   shutting_down.request_stop();                   // operations below end with Code::Cancelled
 //
-// Errors:   an operation that is awaited afterwards fails with the reason (Cancelled or DeadlineExceeded).
+// Errors:   an operation that is awaited after the stop fails with the reason (Cancelled or DeadlineExceeded).
 // Threads:  a context belongs to the executor it was made on, its home; is_stopped(), reason() and StopToken may be
 //           read on any thread. A task that has gone to a pool (resume_on) is not interrupted there.
 // Lifetime: a context outlives the tasks below it; a StopSource outlives the tasks that begin under it.
@@ -36,8 +36,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   // Makes it current below `parent` (null: none), with the earlier of the deadlines and with its span. Call it on the
   // parent's home.
   void open(Context* parent, Instant deadline) noexcept;
-  // Leaves the parent and detaches the contexts below: scopes and groups in a frame that has ended but is not destroyed
-  // yet.
+  // Leaves the parent and detaches the contexts below, which belong to scopes and groups in a frame that has ended but
+  // is not destroyed yet.
   void close() noexcept;
   // Used by StopSource. The context has no home until the first executor uses it; that executor becomes its home.
   void open_source() noexcept;
@@ -108,7 +108,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   bool is_below_source_ = false;  // Whether its parent is a StopSource.
   // Used by a Start: whether its task has begun and not ended. Stored here, where it needs no additional memory.
   bool is_running_ = false;
-  std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
+  // Accessed by atomic builtins, because including <atomic> would make up a third of the cost of this header.
+  std::uint8_t reason_ = running;
   std::uint32_t held_ = 0;         // held_apart: contexts above hold nothing that is held below, and vice versa.
 };
 

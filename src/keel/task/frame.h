@@ -39,7 +39,7 @@ class StartCore;
 // Runs the frames of a thread that are ready, one after the other.
 class Trampoline {
  public:
-  // While one exists, no task is resumed on this thread: woken tasks are posted.
+  // While such an object exists, no task is resumed on this thread: woken tasks are posted.
   class Deferring {
    public:
     Deferring() noexcept;
@@ -73,8 +73,8 @@ using PlaceOfAwait = const void*;
 #define KEEL_PLACE_OF_AWAIT __builtin_source_location()
 #endif
 
-// A place in the source, in half of its size: the distance from one of our own places. A place more than 2 GiB away, in
-// a loaded library, is unknown.
+// A source location in half the size: the distance from one of our own locations. A place more than 2 GiB away, in a
+// loaded library, is unknown.
 class ShortPlace {
  public:
   void set(PlaceOfAwait place) noexcept {
@@ -133,7 +133,7 @@ class Frame : public Job {
   // The place in the source where it awaits.
   void set_place(internal::PlaceOfAwait place) noexcept { place_.set(place); }
   std::source_location place() const noexcept { return place_.get(); }
-  // The awaiter that receives the operation's result, while this waits for it.
+  // The awaiter that receives the operation's result, while this frame waits for it.
   void set_waiting(void* await) noexcept { await_ = await; }
   void* waiting() const noexcept { return await_; }
 

@@ -10,8 +10,8 @@
 //   Generator<Page> all = pages(client);
 //   while (auto page = co_await all.next()) show(*page);        // nullopt: it has returned
 //
-// The body runs inside next(), between one co_yield and the following one, and never by itself. It may await what a
-// task may; it inherits stop and deadline of the task that calls next(). co_await attempt(all.next()) yields the
+// The body runs only inside next(), between one co_yield and the following one. It may await anything that a task may,
+// and inherits the stop request and the deadline of the task that calls next(). co_await attempt(all.next()) yields the
 // Result.
 //
 // Errors:    an error ends the body and is the result of the next() that waits; after that next() returns nullopt.

@@ -80,15 +80,16 @@ class Leaf {
   Instant since() const noexcept { return waiting_.since; }
 
  protected:
-  // If `cancel` is null, a waiting operation is left alone: it ends soon by itself, or because the task that it waits
-  // for has a context below and is stopped with it.
+  // If `cancel` is null, a waiting operation is left alone: it ends soon without being cancelled, or because the task
+  // that it waits for has a context below and is stopped with it.
   explicit Leaf(Cancel cancel = nullptr, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept
       : waiting_{cancel, Instant()}, when_stopped_(when_stopped) {}
   ~Leaf() = default;
 
   // Complete: the task continues. The leaf may have been destroyed when this returns.
   void wake() noexcept;
-  // Completes on `executor`: from suspended(), which a leaf may have instead of a later wake(); see ResumeOn.
+  // Completes the operation on `executor`; called in suspended(), which a leaf may define instead of calling wake()
+  // later; see ResumeOn.
   void wake_on(Executor& executor) noexcept;
   bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
   // The context of the awaiting task; set from start() on.

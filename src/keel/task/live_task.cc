@@ -53,7 +53,8 @@ void erase_all(std::string& text, std::string_view what) {
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos;) text.erase(at, what.size());
 }
 
-// "keel::as_task" of "_ZN4keel7as_taskITk…": what Clang makes of a constrained template, and this library cannot read.
+// "keel::as_task" of "_ZN4keel7as_taskITk…": the name that Clang gives to a constrained template, which this library
+// cannot demangle.
 std::string nested_name(std::string_view mangled) {
   std::string text;
   for (std::size_t at = 3; at < mangled.size() && mangled[at] >= '1' && mangled[at] <= '9';) {

@@ -11,8 +11,8 @@
 // A parent is listed above its children: the tasks of a Scope, the branches of all() and any(), the task of
 // with_timeout(). Tasks that plain code started (Start) are at the left margin; the oldest is first, also among
 // siblings. A chain of tasks that await each other is one line, innermost first: "query (pool.cc:80) < load
-// (page.cc:12)". Functions are named as base/stack.h can; the place is where the function begins, and needs debug
-// information.
+// (page.cc:12)". Functions are named as far as base/stack.h can name them; the place is where the function begins, and
+// needs debug information.
 //
 // A task that waits for no operation of its loop is running, or is away: on another executor, about to continue, or
 // ended with children that it still waits for. A task that plain code started and that has not waited yet is not
@@ -20,8 +20,8 @@
 //
 // Threads:  each_live_task() on the executor's own: elsewhere post a Job that calls it.
 // Lifetime: a LiveTask may be copied and kept.
-// Cost:     a few stores each time a task begins and each time it waits. The visit is O(tasks); naming is
-//           base/stack.h's.
+// Cost:     a few stores each time a task begins and each time it waits. The visit is O(tasks); base/stack.h states the
+//           cost of the names.
 
 #pragma once
 

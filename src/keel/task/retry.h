@@ -5,7 +5,7 @@
 //   co_await payments.run([&] { return with_timeout(300_ms, charge(order)); });     // a limit for each attempt
 //
 // run() calls the function for each attempt and awaits the task or operation that it returns. The operation must be
-// idempotent: send a key by which the other side recognises the second attempt.
+// idempotent: send a key by which the other side recognizes the second attempt.
 //
 // Three rules keep retries from making an outage worse: only errors for which options.when returns true are retried;
 // only while the budget lasts, which grows with the calls; and only after a random wait, so that callers do not return
@@ -13,11 +13,11 @@
 //
 // Result:   that of the last attempt, whose error it keeps as it is.
 // Deadline: that of the awaiting task. If the wait would end after it, there is no further attempt and no wait.
-// Lifetime: outlives its runs. A closure without a name is copied, and captures references and plain values; another
-//           one has a name, and outlives the run.
+// Lifetime: outlives its runs. A temporary closure is copied, and may capture only references and plain values; store
+//           any other closure in a variable that outlives the run.
 // Threads:  one loop.
 // Cancel:   the attempt or the wait is stopped; there is no further attempt.
-// Cost:     a frame of the task pool; no heap.
+// Cost:     a frame from the task pool; no heap.
 
 #pragma once
 
@@ -62,7 +62,7 @@ class RetryBudget {
 
   // Records a call that is not a retry.
   void earn() noexcept;
-  // Whether one retry may be spent, and spends it.
+  // Spends one retry if the budget allows it; returns whether it did.
   bool spend() noexcept;
 
  private:
@@ -87,7 +87,7 @@ class Retry {
     // The wait before the next attempt, at least `least`; none after attempts_max attempts, or when the wait would end
     // after the deadline.
     std::optional<Duration> next_wait(Duration least = {}) noexcept;
-    // Whether the budget allows the next attempt, which is then spent.
+    // Spends the next attempt if the budget allows it; returns whether it did.
     bool spend() noexcept;
 
    private:

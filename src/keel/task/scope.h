@@ -7,14 +7,14 @@
 //
 // spawn() runs the task until it ends or first waits. join() completes when all have ended; a scope may be used again
 // afterwards. When an awaited error ends the declaring coroutine while children run, they are stopped and joined before
-// the error goes up. A coroutine must join before it returns.
+// the error is passed upward. A coroutine must join before it returns.
 //
 // An exception must not leave the declaring coroutine while children run, and destroying a Scope with live children
 // ends the process. C++ destroys the locals of the coroutine before any code of Keel runs, and cannot wait there;
 // children refer to these locals, and the kernel may be reading or writing their buffers. Continuing, whether the
-// children were resumed, detached or forgotten, would use freed memory. Therefore code that may throw while
-// children run belongs into a Task of its own, which is awaited. Its exception, a Bug (base/bug.h) as well, ends there
-// and arrives as an error:
+// children were resumed, detached or forgotten, would use freed memory. Therefore code that may throw while children
+// run belongs in a separate Task, which is awaited. Its exception, even a Bug (base/bug.h), ends there and arrives as
+// an error:
 //
 //   Task<Page> load_page(UserId user) {
 //     Profile profile;
@@ -57,7 +57,7 @@ class Scope : private Context {  // The context of its tasks.
  public:
   class Join;
 
-  // Throws a Bug (base/bug.h) outside of a task, and on another loop than the one where the task began.
+  // Throws a Bug (base/bug.h) outside of a task, and on a loop other than the one where the task began.
   explicit Scope(std::source_location place = std::source_location::current());
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

@@ -31,8 +31,8 @@ namespace keel {
 
 // The stop source, deadline and span of a task.
 struct StartOptions {
-  // Inherited by everything that the task awaits. No timer is started: at that time no operation is begun after it, and
-  // the code that set it calls stop() to end the operation that waits. with_timeout does both.
+  // Inherited by everything that the task awaits. No timer is started: after the deadline no operation begins, but the
+  // code that set it has to call stop() to end an operation that is already waiting. with_timeout does both.
   Instant deadline = Instant::never();
   StopSource* stop = nullptr;  // Stops the task together with others.
   // The span of its work, which must outlive the task. Null: the span of the parent context is used.

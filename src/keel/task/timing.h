@@ -3,8 +3,8 @@
 // Time is measured from the call itself, not from the start of the event-loop iteration.
 //
 // Threads: the thread of an event loop, which owns the timers.
-// Cost:    a clock read, some 20 ns, and a timer on the wheel; with_timeout adds no frame for a Task, and one for
-//          another operation or when a Task is needed.
+// Cost:    a clock read, some 20 ns, and a timer on the wheel; with_timeout adds one frame for an operation that is not
+//          a Task or when it is converted to a Task, otherwise none.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// ChaCha20's block function (RFC 8439 §2.3), sixteen blocks at a time; used by base/random_stream.h. The kernels are
-// separate for tests; all of them compute the same.
+// ChaCha20's block function (RFC 8439 §2.3), sixteen blocks at a time; used by base/random_stream.h. Tests can call
+// each kernel separately; all of them compute the same output.
 
 #pragma once
 
@@ -22,9 +22,9 @@ struct ChaCha20Kernel {
   bool (*runs_here)() noexcept;
 };
 
-// The narrowest first; that one runs everywhere.
+// The kernels from the narrowest, which runs on every processor, to the widest.
 std::span<const ChaCha20Kernel> chacha20_kernels() noexcept;
-// The widest that this processor runs.
+// The widest kernel that this processor supports.
 const ChaCha20Kernel& best_chacha20_kernel() noexcept;
 
 }  // namespace keel::internal

@@ -1,5 +1,5 @@
-// The forms of scan::find_long beyond its first 64 bytes, each by itself: for tests, the fuzzer and benchmarks.
-// base/scan.cc says which of them is used.
+// The implementations of scan::find_long for text beyond the first 64 bytes, each callable separately by tests, the
+// fuzzer and benchmarks. base/scan.cc decides which of them is used.
 
 #pragma once
 
@@ -17,9 +17,9 @@ struct Kernel {
   bool (*runs_here)() noexcept;
 };
 
-// The narrowest first; that one runs everywhere.
+// The implementations from the narrowest, which runs on every processor, to the widest.
 std::span<const Kernel> kernels() noexcept;
-// The one that scan::find_long uses on this processor.
+// The implementation that scan::find_long uses on this processor.
 const Kernel& best_kernel() noexcept;
 
 }  // namespace keel::scan::internal

@@ -1,5 +1,5 @@
-// keel/base/testing/allocation_count.h — counts this thread's heap allocations, for tests that expect none, and makes
-// them fail, for tests of that case.
+// keel/base/testing/allocation_count.h — counts this thread's heap allocations, for tests that expect none, and can
+// make them fail, for tests of running out of memory.
 //
 // A program that calls one of these and links keel::base_testing has malloc, calloc and realloc replaced (operator new
 // ends there too). Under a sanitizer, which replaces them itself, allocations() stays 0 and nothing is rejected.
@@ -16,7 +16,7 @@ namespace keel::internal {
 std::size_t allocations() noexcept;
 
 extern constinit thread_local bool allocations_fail;
-// While one exists, allocations of this thread fail.
+// While such an object exists, this thread's allocations fail.
 class WithoutMemory {
  public:
   WithoutMemory() noexcept { allocations_fail = true; }

@@ -89,7 +89,8 @@ class Subject {
 Verdict explore(Subject& subject, int threads, const Options& options);
 }  // namespace internal
 
-// Runs `threads` of a Run, which is made before and checked after each schedule, until all were run or one has failed.
+// Runs `threads` of a Run in every schedule, until all schedules have run or one has failed. A new Run is made before
+// each schedule, and checked after it.
 template <class Run>
 Verdict explore(std::initializer_list<void (Run::*)()> threads, const Options& options = {}) {
   struct Each final : internal::Subject {
@@ -151,7 +152,7 @@ class Atomic {
     expected = from_word(found);
     return exchanged;
   }
-  // As with a futex (futex(2)): sleeps until a wake_one() when this is its newest value.
+  // Like a futex (futex(2)): sleeps until a wake_one() if `value` is the newest value.
   void sleep_while(T value) noexcept { internal::sleep_while(atomic_, to_word(value)); }
   void wake_one() noexcept { internal::wake_one(atomic_); }
 

@@ -13,7 +13,7 @@ namespace keel::events::internal {
 template <class Atomics = StandardAtomics>
 class BasicCountdown {
  public:
-  // Code calls it to keep the wait from ending before that code has returned.
+  // Code may also call it to keep the wait from ending before that code has returned.
   void begin() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
   // True: it was the last one, and the caller must tell the waiting thread, which sees everything done before each end.
   bool end() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1); }

@@ -5,7 +5,7 @@
 // is one step too: so each event reaches a subscriber exactly once.
 //
 // Threads: any. Publishers of one topic wait for each other while one copies the event, and for a new subscriber while
-//          its handler is given what was kept.
+//          its handler receives the kept events.
 
 #pragma once
 
@@ -41,7 +41,7 @@ class Kept final : public Subscriber {
   const std::size_t last_;
   const std::size_t stride_;
   std::byte* memory_;
-  std::recursive_mutex mutex_;  // Recursive, because a handler may publish while it is given the kept events.
+  std::recursive_mutex mutex_;  // Recursive, because a handler may publish while it receives the kept events.
   std::size_t first_ = 0;
   std::size_t end_ = 0;
   TopicCore inner_;

@@ -23,8 +23,8 @@ namespace keel::events::internal {
 struct Snapshot;
 class Subscriber;
 
-// One call of publish() that is running on a thread, or has run: what it reads, and which subscriber it calls. Only
-// that thread writes it.
+// One call of publish() that is running on a thread, or has run: the list that it reads and the subscriber that it
+// calls. Only that thread writes it.
 struct alignas(64) Frame {
   bool is_free() const noexcept { return snapshot.load(std::memory_order_relaxed) == nullptr; }
 
@@ -43,18 +43,19 @@ struct Totals {
 
 inline constexpr std::uint32_t topics_max = 1024;  // The most topics in a process at a time.
 
-// The part of one thread. A thread that ends leaves its Reader to a later thread.
+// The state that Readers keeps for one thread. A thread that ends leaves its Reader to a later thread.
 class Reader {
  public:
   explicit Reader(bool has_barrier);
 
   // The calls of publish() on this thread, from the outermost to the innermost; running ones come first. Without the
-  // barrier the outermost frame must never look free, because a publisher that finds it free checks no further.
+  // barrier the outermost frame must never look free, because a publisher that finds it free does not check the other
+  // frames.
   Frame& outermost() noexcept { return outermost_; }
   Frame& first_free();
   Counts& counts(std::uint32_t topic) const noexcept { return counts_[topic]; }
 
-  // Whether the thread that ends a subscription makes the barrier for all.
+  // Whether the thread that ends a subscription executes the barrier for all threads.
   bool has_barrier() const noexcept { return has_barrier_; }
 
  private:
@@ -124,7 +125,7 @@ std::uint32_t take_topic();
 void give_back_topic(std::uint32_t topic) noexcept;  // Call it when no thread publishes on the topic any more.
 Totals totals(std::uint32_t topic) noexcept;
 
-// Waits until another thread has done a step, or until a handler has ended: spins first, then sleeps.
+// Waits until another thread has made progress or a handler has ended: spins first, then sleeps.
 class Patience {
  public:
   void wait() noexcept;

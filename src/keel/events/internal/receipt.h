@@ -1,8 +1,8 @@
-// The outcome of one event that somebody waits for: publish_and_wait() makes a Receipt, and every executor that still
-// has to handle the event decides it once.
+// The outcome of one event that a publisher waits for: publish_and_wait() makes a Receipt, and every executor that
+// still has to handle the event decides it once.
 //
-// Ownership: counted: by the publisher, and by each undecided delivery. A publisher can therefore stop waiting while
-//            the deliveries continue.
+// Ownership: by count: shared by the publisher and each undecided delivery. A publisher can therefore stop waiting
+//            while the deliveries continue.
 
 #pragma once
 

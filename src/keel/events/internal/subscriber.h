@@ -28,8 +28,8 @@ struct EventType;
 
 class Subscriber {
  public:
-  // How an event is passed to it. 1 when the handler has handled it within this call. `awaited`: the call comes from
-  // publish_and_wait(), which waits for all handlers; null: from publish().
+  // Passes an event to the subscriber. Returns 1 when the handler has handled it within this call, else 0. `awaited`:
+  // the call comes from publish_and_wait(), which waits for all handlers; null: from publish().
   using Call = unsigned (*)(Subscriber& subscriber, const void* event, Awaited* awaited) noexcept;
   // Set for a handler that returns a Task, else null.
   using Run = Task<> (*)(Subscriber& subscriber, const void* event);
@@ -107,7 +107,7 @@ class TasksEnded : public Leaf {
   Last last_;
 };
 
-// The handlers for whose end publish_and_wait() waits, for one event.
+// The handlers of one event that publish_and_wait() waits for.
 class Awaited {
  public:
   Awaited() : receipt_(Receipt::make()) {}
@@ -123,7 +123,7 @@ class Awaited {
     tasks_.push_back(&subscriber);
     subscriber.pin();
   }
-  // The first whose Task has not been run; null when none is left.
+  // The first handler whose Task has not been run; null when none is left.
   Subscriber* task() const noexcept { return next_ < tasks_.size() ? tasks_[next_] : nullptr; }
   void task_ended() noexcept { tasks_[next_++]->unpin(); }
 

@@ -23,8 +23,8 @@ class Kept;
 class Reader;
 class TopicCore;
 
-// Does not change while it is in use; in memory it is followed by the subscribers, highest priority first, and a null
-// pointer.
+// A list of subscribers, which does not change while it is in use; in memory it is followed by the subscribers, highest
+// priority first, and a null pointer.
 struct Snapshot {
   std::size_t size = 0;
   TopicCore* topic = nullptr;
@@ -56,7 +56,7 @@ class TopicCore {
   void keep(std::size_t last);
   // The topic whose list handlers join: this one, or the inner one of a topic that keeps events.
   TopicCore& listened() noexcept;
-  // add(), after passing on the last `replay` kept events. `subscriber` belongs to listened().
+  // Like add(), but first passes on the last `replay` kept events. `subscriber` belongs to listened().
   Subscription subscribe(Subscriber& subscriber, std::size_t replay);
   // Used by Kept: takes the list of subscribers while `lock` is held, releases it, and then calls them. Returns the
   // number of handlers that succeeded; does not change the counts.
@@ -108,7 +108,8 @@ class TopicCore {
   Turn turn_;
   Snapshot* oldest_;                     // Used by the thread that has the turn.
   std::atomic<const Snapshot*> fenced_;  // Older lists were replaced before the last barrier.
-  mutable std::mutex mutex_;  // Guards changes of the list, and the members below. No handler's code runs under it.
+  // Guards changes of the list, and the members below. No handler's code runs while it is held.
+  mutable std::mutex mutex_;
   int unfenced_ = 0;          // How many lists were replaced since the last barrier.
   std::atomic<Kept*> kept_ = nullptr;
   Subscription keeping_;  // Of it.

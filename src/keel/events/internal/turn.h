@@ -10,14 +10,14 @@
 
 namespace keel::events::internal {
 
-// Another argument is passed only by a test of every order of the operations.
+// Only a test that runs the operations in every order passes another argument.
 template <class Atomics = StandardAtomics>
 class BasicTurn {
  public:
   // True: the caller has the turn; it works, and calls give_back() until that returns true. False: another thread has
-  // the turn. It runs once more, and then sees everything that the caller did before this call.
+  // the turn. That thread runs once more, and then sees everything that the caller did before this call.
   bool ask() noexcept { return asked_.fetch_add(1, std::memory_order_acq_rel) == 0; }
-  // False: another thread has asked meanwhile, and the caller keeps the turn.
+  // False: another thread has asked in the meantime, and the caller keeps the turn.
   bool give_back() noexcept {
     std::uint64_t asked = 1;
     if (asked_.compare_exchange_strong(asked, 0, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;

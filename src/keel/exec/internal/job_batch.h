@@ -1,4 +1,5 @@
-// keel/exec/internal/job_batch.h — the jobs that one thread has taken and not begun; other threads may take from them.
+// keel/exec/internal/job_batch.h — the jobs that one thread has taken and not begun; other threads may take jobs from
+// it.
 //
 // Jobs leave in order, whichever thread takes them. One atomic word holds the number of the current fill, how many jobs
 // it had, and how many have left. The owner changes it by addition, other threads by compare-and-exchange, which fails
@@ -15,7 +16,7 @@
 
 namespace keel::internal {
 
-// Other arguments are passed only by a test of every order of the operations.
+// Only a test that runs the operations in every order passes other arguments.
 template <class Atomics = StandardAtomics, std::size_t size = 64>
 class BasicJobBatch {
  public:
@@ -38,7 +39,7 @@ class BasicJobBatch {
     if (i + 2 < count) __builtin_prefetch(jobs_[i + 2].load(std::memory_order_relaxed), 1);
     return jobs_[i].load(std::memory_order_relaxed);
   }
-  // Takes a job on another thread than the owner's; null when none is left.
+  // Takes a job on a thread other than the owner's; null when none is left.
   Job* steal() noexcept {
     std::uint64_t claim = claim_.load(std::memory_order_acquire);
     while (next_of(claim) < count_of(claim)) {

@@ -1,8 +1,8 @@
 // keel/exec/internal/job_lanes.h — waiting jobs: first in, first out, for each priority.
 //
-// High comes before Normal, and Normal before Low. But when 16 jobs of other lanes in a row were taken while a lane had
-// a waiting job, that lane is next, so that none starves: its oldest job is the 17th, or the 18th if two lanes reach
-// this point together.
+// High comes before Normal, and Normal before Low. However, after 16 jobs in a row were taken from other lanes while a
+// lane had a waiting job, that lane is next, so that no lane starves: its oldest job is the 17th, or the 18th if two
+// lanes reach this point together.
 //
 // Never allocates after construction: each lane keeps its next jobs as pointers in a ring, so that taking one does not
 // touch the jobs after it, and links the jobs that do not fit into the ring.

@@ -21,13 +21,13 @@ struct Futexes {
 
    public:
     using std::atomic<T>::atomic;
-    // Sleeps until a wake_one(), provided this is its newest value; also returns for a signal, or spuriously.
+    // Sleeps until a wake_one() if `value` is the newest value; also returns for a signal, or spuriously.
     void sleep_while(T value) noexcept { futex_sleep_while(this, value); }
     void wake_one() noexcept { futex_wake_one(this); }
   };
 };
 
-// Another argument is passed only by a test of every order of the operations.
+// Only a test that runs the operations in every order passes another argument.
 template <class Atomics = Futexes>
 class BasicParker {
  public:

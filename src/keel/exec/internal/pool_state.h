@@ -1,4 +1,5 @@
-// keel/exec/internal/pool_state.h — what the threads of a ThreadPool share, and the rules by which they sleep and wake.
+// keel/exec/internal/pool_state.h — the state that the threads of a ThreadPool share, and the rules by which they sleep
+// and wake.
 //
 // Everything except the atomics is guarded by `mutex`. Every thread is in one of four states: it runs jobs (is_busy),
 // it searches (awake without a job, counted in `searching`), it sleeps (in the stack `asleep`), or it ends. Invariants:
@@ -93,7 +94,7 @@ struct ThreadPool::State {
   // Data that is read for every job is kept apart from data that every post changes.
   std::atomic<bool> is_discarding{false};
   std::atomic<std::uint64_t> in_caller{0};       // Jobs that ran in their caller.
-  std::atomic<unsigned> caller_follow_every{1};  // One job in this many of these is measured.
+  std::atomic<unsigned> caller_follow_every{1};  // One in this many of the jobs that ran in their caller is measured.
   ThreadPoolOptions options;
   Host& host = Host::current();
   const int threads_max;

@@ -2,8 +2,9 @@
 // fewer.
 //
 // Utilisation is the share of the threads' time in which they did not sleep, measured over consecutive intervals. One
-// thread more: when it was above `grow_above` in an interval, and jobs wait at its end. One thread fewer: when it was
-// below `shrink_below` in 16 intervals in a row. Between the two thresholds the number of threads does not change.
+// thread more: when utilisation was above `grow_above` in an interval, and jobs wait at its end. One thread fewer: when
+// utilisation was below `shrink_below` in 16 intervals in a row. Between the two thresholds the number of threads does
+// not change.
 //
 // Threads: one at a time. It has no clock: every call is given the time.
 

@@ -51,7 +51,7 @@ class EpollDescriptors {
 
  private:
   [[gnu::noinline]] void make_room(std::size_t index) {
-    // Grows by a quarter: there may be many, and doubling would leave most of it unused.
+    // Grows by a quarter: the table may be large, and doubling it would leave most of the new part unused.
     if (index >= all_.capacity()) all_.reserve(index + index / 4 + 16);
     all_.resize(index + 1);
   }

@@ -64,8 +64,8 @@ void read_statx(Status& op) noexcept;
 int open_flags(const Open& op) noexcept;
 // The arguments of openat2 for an Open beneath a folder, stored in its room.
 open_how* make_open_how(Open& op) noexcept;
-// Whether that was rejected because another process has a lease on the file (fcntl(2)): from now on the open waits for
-// the lease.
+// Whether that call was rejected because another process has a lease on the file (fcntl(2)): from now on the open waits
+// for the lease.
 bool is_leased(Open& op, int result) noexcept;
 // Makes the opened descriptor a normal, blocking one.
 int opened(const Open& op, int fd) noexcept;

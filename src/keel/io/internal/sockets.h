@@ -52,7 +52,7 @@ struct UringOptions {
 // `receive_bytes` as EngineOptions has it.
 Result<std::unique_ptr<Engine>> make_epoll_engine(std::uint32_t receive_bytes = 0);
 Result<std::unique_ptr<Engine>> make_uring_engine(const UringOptions& options = {});
-// Runs every uring feature that the engine uses once, on a socket pair; the error says which one failed.
+// Tries each uring feature that the engine uses once, on a socket pair; the error says which one failed.
 Result<> probe_uring();
 
 }  // namespace keel::io

@@ -60,7 +60,7 @@ class SystemEngine : public Engine {
     op.more = false;
     op.pending = false;
     op.cancelling = false;
-    if (op.linked()) op.unlink();  // Resumed inside its own done() and read on.
+    if (op.linked()) op.unlink();  // This operation was resumed inside its own done(), and has read on.
     op.done(op);
   }
 

@@ -1,4 +1,4 @@
-// keel/io/testing/disk.h — a disk in memory that forgets what was not synced, and fails on purpose.
+// keel/io/testing/disk.h — a disk in memory that forgets data that was not synced, and fails on purpose.
 //
 //   sim::Disk disk(seed);
 //   const int file = disk.open("/data/log", true);
@@ -12,7 +12,7 @@
 // torn into 512-byte sectors that are old or new, independently of the other pages; beyond the old end of the file, a
 // lost sector is zeros or garbage. The size is the old one or the new one, or, if the file grew, a page boundary in
 // between. A file's name belongs to its folder: its creation, removal or renaming is durable only after sync_folder().
-// This is harsher than ext4, whose fsync of a new file keeps the name, and what fsync(2) promises. The kernel may
+// This is what fsync(2) promises, and harsher than ext4, whose fsync of a new file also keeps the name. The kernel may
 // write a page early (DiskFaults::write_back).
 //
 // A sync that fails leaves each page either written or dropped, and no page is written by a later sync unless it was

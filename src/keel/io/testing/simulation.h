@@ -18,8 +18,8 @@
 // delivery is a separate buffer that is freed after done(), so that AddressSanitizer detects bytes which are used too
 // long.
 //
-// Datagrams of UDP arrive in order, once, and where their receiver has room, unless a fault is in the way; a connected
-// socket gets an error when there is no receiver; several may come as one where DatagramOptions::join allows it.
+// Datagrams of UDP arrive in order, once, and where their receiver has room, unless a fault prevents it; a connected
+// socket gets an error when there is no receiver; several may arrive as one if DatagramOptions::join allows it.
 // Datagrams between Unix sockets are not lost: their sender waits for room.
 //
 // Files are on a Disk (disk.h), which may outlive the simulation: cut the power, end the simulation, and continue with
@@ -50,7 +50,7 @@ class Disk;
 
 class Simulation final : public Host {
  public:
-  // `disk` outlives the simulation; null: a disk of its own, without faults.
+  // `disk` outlives the simulation; null: the simulation uses a new disk without faults.
   explicit Simulation(const SimOptions& options = {}, Disk* disk = nullptr);
   ~Simulation() override;
 
@@ -63,7 +63,7 @@ class Simulation final : public Host {
 
   // One scheduling step. False: nothing is left to do and nothing will arrive.
   bool step();
-  // Steps until done() returns true, which is called after each step; gives up after `limit` of virtual time. Returns
+  // Steps until done(), which is called after each step, returns true; gives up after `limit` of virtual time. Returns
   // done().
   bool run_until(FunctionRef<bool()> done, Duration limit);
 

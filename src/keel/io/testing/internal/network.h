@@ -38,7 +38,7 @@ struct End {
   bool reset = false;
   bool write_closed = false;  // This end sends nothing more.
   bool closed = false;        // The program has closed it.
-  std::uint64_t packets = 0;  // Packets sent to this end, by which faults count.
+  std::uint64_t packets = 0;  // The number of packets sent to this end; faults are numbered by it.
   std::uint64_t pieces = 0;
 
   std::size_t unread() const noexcept { return inbox.size() - taken; }
