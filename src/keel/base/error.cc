@@ -156,7 +156,7 @@ struct Error::Text {
 
   std::size_t capacity;  // The number of characters including the terminating null.
   std::size_t begin;     // The position at which the message begins; the bytes before it are free.
-  // Data for the log besides the message.
+  // Data for the log in addition to the message.
   struct Kept {
     std::string_view statement;
     std::source_location places[places_max];

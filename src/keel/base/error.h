@@ -10,8 +10,8 @@
 //   return std::move(result).error().because("reading config");   // … with the error of another, and context
 //   log.warn("disk", Error(Code::DataLoss, "a page is torn"));    // an Error that is kept or logged, not returned
 //
-// Use only these forms. A Result can also be made from an Error directly; a Task<> fails by awaiting the
-// Error with co_await.
+// Use only these forms. A Result can also be made from an Error directly; a Task<> fails by awaiting the Error with
+// co_await.
 //
 // Origin:    an Error belongs to the application, and a client may see it, unless its origin is one of the following.
 //            An error of files, databases, other servers or the system has is_from_environment(); an error that a

@@ -38,8 +38,9 @@ void end_of_thread(void*) noexcept {
   retains = Retains::NoLonger;
 }
 
-// Makes this thread keep freed blocks from now on, until it ends. It keeps none if its end cannot be noticed. Uses a
-// thread-specific key: registering a destructor of a thread_local allocates, and glibc aborts when there is no memory.
+// Makes this thread keep freed blocks from now on, until it ends. The thread keeps none if its end cannot be detected.
+// Uses a thread-specific key: registering a destructor of a thread_local allocates, and glibc aborts when there is no
+// memory.
 bool begin_to_retain() noexcept {
   struct Key {
     pthread_key_t key{};

@@ -33,7 +33,7 @@ void pin_to(int cpu) noexcept {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-// False: not within `limit`.
+// False: `limit` has passed first.
 template <class Condition>
 bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Duration limit, Condition condition) {
   const Instant until = now() + limit;

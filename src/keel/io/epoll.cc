@@ -89,7 +89,7 @@ class EpollEngine final : public SystemEngine {
       at.out = nullptr;
       want_out(op.fd, at, false);
     }
-    if (at.shared) remove(op.fd, at);  // Else an arrival that wakes this worker would wake no other one.
+    if (at.shared) remove(op.fd, at);  // Otherwise an arrival that wakes this worker would wake no other worker.
     complete_later(op, result_of_cancelled(op));
   }
 
@@ -325,7 +325,7 @@ class EpollEngine final : public SystemEngine {
       return collect_files();
     }
     if (event.data.u64 == timer_key) {
-      timeout_at_ = Instant::never();  // Edge-triggered: writing to it again is sufficient, it need not be read.
+      timeout_at_ = Instant::never();  // Edge-triggered: writing to it again is sufficient; it need not be read.
       return 0;
     }
     const int fd = static_cast<int>(event.data.u64 & 0xffffffff);

@@ -1,5 +1,5 @@
-// Uses sendfile(2) on every engine: splice(2) as io_uring operations goes through a pipe, by threads of the kernel,
-// which costs more CPU, and reading and then sending copies each byte once more.
+// Uses sendfile(2) on every engine: splice(2) as io_uring operations goes through a pipe and is executed by kernel
+// threads, which costs more CPU; reading and then sending copies each byte once more.
 
 #include "keel/io/send_file.h"
 
@@ -15,11 +15,11 @@
 namespace keel::io {
 namespace {
 
-// How much disk reading a worker waits for before others get their turn.
+// How much a worker reads from the disk, which blocks the worker, before others get their turn.
 constexpr std::uint64_t share_bytes = 256 * 1024;
 
 // sendfile(2) has no MSG_NOSIGNAL: its SIGPIPE is blocked and then removed. If the connection broke after a part was
-// sent, the result is that part, and the error comes next.
+// sent, the result is that part, and the next call returns the error.
 ssize_t send_without_signal(int to, int from, off_t& offset, std::size_t size, std::uint64_t& calls) noexcept {
   sigset_t pipe;
   sigset_t before;

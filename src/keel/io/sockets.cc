@@ -166,7 +166,7 @@ Result<> prepare_stream(int fd, int family, const ConnectOptions& options) {
   }
   if (options.from.family() == AF_UNSPEC) return {};
   if (family != AF_UNIX) {
-    // The port is chosen when the peer is known: so one address can have more connections than it has ports.
+    // The port is chosen when the peer is known, so that one address can have more connections than it has ports.
     const int on = 1;
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
   }

@@ -35,7 +35,7 @@ struct Copied {
 
 struct Where {
   Stack stack;
-  Instant turn;  // The iteration in which it was.
+  Instant turn;  // The iteration in which the worker was.
   Copied<32> verb;
   Copied<256> object;
   log::TraceId trace;

@@ -1,5 +1,5 @@
-// The kernel's information about a TCP connection. In a separate file, because <linux/tcp.h>, which has the counters
-// that the C library's header lacks, and <netinet/tcp.h> cannot be included together.
+// The kernel's information about a TCP connection. This is a separate file because <linux/tcp.h>, which has counters
+// that the C library's header lacks, cannot be included together with <netinet/tcp.h>.
 
 #include <linux/sockios.h>
 #include <linux/tcp.h>

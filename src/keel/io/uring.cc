@@ -33,8 +33,9 @@ constexpr int unsent_shift = 3;
 // task work is passed to the ring's thread. Earlier kernels do it in another way, which is not used here.
 constexpr int bind_code = 56;
 
-// liburing maps and unmaps a ring by system calls that ThreadSanitizer does not see: it takes a ring where there was
-// another for the same memory. This tells it that the end of each ring is before the beginning of each later one.
+// liburing maps and unmaps a ring by system calls that ThreadSanitizer does not see: it takes a new ring at the address
+// of an earlier one for the same memory. This tells it that the end of each ring is before the beginning of each later
+// one.
 void order_rings() {
 #if KEEL_THREAD_SANITIZER
   static std::atomic<int> rings = 0;

@@ -66,7 +66,7 @@ void UringEngine::release(Held held) noexcept {
 // Everything that has come for a socket completes together, 33 buffers or more, before a pause can stop it: a peer that
 // sends faster than its reader would occupy half a MiB here. Since Linux 6.17 an entry states after how many bytes its
 // receive ends, in a field that earlier kernels reject. A receive on an invalid descriptor shows whether this kernel
-// does.
+// rejects it.
 Result<> UringEngine::probe_receive_limit() {
   const std::uint32_t limit = std::max(waiting_max * buffers_.bytes(), limit_bytes_min);
   io_uring_sqe* sqe = entry();

@@ -21,7 +21,8 @@ constexpr int accepts_by_hand_max = 64;
 void UringEngine::arm_accept(Accept& op) noexcept {
   io_uring_sqe* sqe = entry();
   if (op.shared || op.one_by_one) {
-    // The kernel wakes the first waiting one; when accepting one at a time, we go to the end of the line after each.
+    // The kernel wakes the first waiting worker; when accepting one connection at a time, this worker goes to the end
+    // of the line after each.
     io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   } else {
     io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);

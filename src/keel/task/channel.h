@@ -108,8 +108,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Waits for room. `value` must live until it is sent, as a named object or a temporary in the awaiting expression
-  // does. A successful send moves from it: after an error it is unchanged and may be sent again.
+  // Waits for room. `value` must live until the send has completed, as a named object or a temporary in the awaiting
+  // expression does. A successful send moves from it: after an error it is unchanged and may be sent again.
   Send send(T&& value) noexcept { return Send(*this, value); }
   // Sends a copy.
   SendCopy send(const T& value) { return SendCopy(*this, value); }

@@ -110,7 +110,7 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   bool is_running_ = false;
   // Accessed by atomic builtins, because including <atomic> would make up a third of the cost of this header.
   std::uint8_t reason_ = running;
-  std::uint32_t held_ = 0;         // held_apart: contexts above hold nothing that is held below, and vice versa.
+  std::uint32_t held_ = 0;  // held_apart: contexts above hold nothing that is held below, and vice versa.
 };
 
 // A view for polling in long computations: valid while the task runs, on any thread.

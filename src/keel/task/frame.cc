@@ -188,7 +188,7 @@ void Frame::scopes_joined() noexcept {
   end_after_scopes();
 }
 
-// This frame has ended after it had suspended: notifies the waiting frame, on that one's executor.
+// This frame has ended after it had suspended: notifies the waiting frame, on that frame's executor.
 void Frame::settle() noexcept {
   Executor* here = Executor::current();
   Executor* there = nullptr;

@@ -120,7 +120,7 @@ Mailbox::Place* Mailbox::take_next(Place* handled, int count, bool& again) noexc
   const std::lock_guard lock(mutex_);
   running_on_ = nullptr;
   if (handled != nullptr) give_back(*handled);
-  if (first_ == nullptr) {  // The queue is empty as well after the subscription was ended.
+  if (first_ == nullptr) {  // The queue is also empty after the subscription has ended.
     is_posted_ = false;
     return nullptr;
   }

@@ -10,8 +10,9 @@
 namespace keel::sim {
 namespace {
 
-constexpr std::size_t udp_bytes_max = 65'507;                 // The limit of IPv4: 65,535 bytes less the headers.
-constexpr std::uint64_t whom_first = std::uint64_t{1} << 40;  // It is above all numbers of directions of connections.
+constexpr std::size_t udp_bytes_max = 65'507;  // The limit of IPv4: 65,535 bytes less the headers.
+// Higher than the number of any direction of a connection.
+constexpr std::uint64_t whom_first = std::uint64_t{1} << 40;
 
 }  // namespace
 
