@@ -3,10 +3,10 @@
 //   CircuitBreaker payments;                                 // one for each dependency and worker
 //   const Receipt receipt = co_await payments.run([&] { return charge(order); });
 //
-// While closed, it admits every call and counts outcomes over a sliding window. When at least calls_min calls have ended
-// in the window and failure_ratio of them have failed, it opens: no call is admitted for open_time. Then it is half
-// open: one call at a time is a probe; after probes_min successful probes it closes and forgets its counts, after a
-// failed one it opens again.
+// While closed, it admits every call and counts outcomes over a sliding window. When at least calls_min calls have
+// ended in the window and failure_ratio of them have failed, it opens: no call is admitted for open_time. Then it is
+// half open: one call at a time is a probe; after probes_min successful probes it closes and forgets its counts, after
+// a failed one it opens again.
 //
 // run() calls the function and awaits the task or operation that it returns. A failure is an error for which
 // options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or one of our own
