@@ -3,8 +3,8 @@
 //   StallWatch watch(*runtime, 200_ms, [](const Stall& stall) { … });
 //
 // Code that computes or blocks on a worker stops everything else on that worker. A separate thread checks the workers
-// twice in each `bound`. When a loop has been in the same iteration for longer than `bound`, this thread calls `tell`: at
-// that moment, again each time the duration has doubled, and at the end of the iteration. Time in which the watching
+// twice in each `bound`. When a loop has been in the same iteration for longer than `bound`, this thread calls `tell`:
+// at that moment, again each time the duration has doubled, and at the end of the iteration. Time in which the watching
 // thread itself was not run (the process was stopped, the machine overloaded) does not count.
 //
 // Threads:  made, destroyed and called on a thread that is not a worker. `tell` is called on the watch's own thread.
