@@ -131,7 +131,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
         seen = len(dev.lines)
         self.project.write("src/notes.cc", source.replace("remove(http::Request& request) {",
                                                           "remove(http::Request& request) {\n  nonsense;"))
-        dev.says(r"^keel dev: the build failed after \d+\.\d s; process \d+ serves on$", seen)
+        dev.says(r"^keel dev: the build failed after \d+\.\d s; process \d+ still serves$", seen)
         line = source[:source.index("Notes::remove(http::Request& request) {")].count("\n") + 2
         dev.says(rf"^src/notes\.cc:{line}:\d+: error: .*nonsense", seen)
         dev.says(r"the whole log is build/dev/keel-dev\.log$", seen)
@@ -148,12 +148,12 @@ class TheServiceOfKeelNew(unittest.TestCase):
         # The configuration: the same program, started again.
         seen = len(dev.lines)
         self.project.write("service.yaml", self.project.read("service.yaml") + "\nlogging:\n  enabled: false\n")
-        dev.says(r"^keel dev: restarts it", seen)
+        dev.says(r"^keel dev: restarts the program", seen)
         second, seen = dev.says(r"^keel dev: process (\d+) is serving .* it has taken over", seen)
         # A configuration that is wrong: the running service continues.
         self.project.write("service.yaml", "network: {http: {prot: 1}}\n")
         dev.says(r"^keel dev: process \d+ ended with exit code 2 before it was ready; "
-                 rf"process {second[1]} serves on", seen)
+                 rf"process {second[1]} still serves", seen)
         self.assertEqual(author.ask(port, "GET", "/notes/999")[0], 404)
 
         self.assertEqual(dev.end(signal.SIGINT), 0, dev.text())

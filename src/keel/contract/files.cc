@@ -156,7 +156,7 @@ Task<> FormReader::begin(void* to) {
   const std::optional<std::string_view> type = http_.header(http::Known::ContentType);
   if (http_.head().body() == http::BodyKind::None && !type) {
     at_ = At::End;
-    if (form_.is_required) co_await fail(Code::InvalidArgument, "this needs a body");
+    if (form_.is_required) co_await fail(Code::InvalidArgument, "a request body is required");
     co_return;
   }
   const std::string_view boundary = co_await http::multipart_boundary(type.value_or(std::string_view()));

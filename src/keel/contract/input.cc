@@ -138,7 +138,7 @@ std::optional<std::string_view> Input::find_raw(const Parameter& parameter) {
       const bool has_semicolon = parameter.style == Style::Matrix;
       if (has_dot || has_semicolon) {
         if (!found->starts_with(has_dot ? '.' : ';')) {
-          refuse(parameter, {has_dot ? "expected a '.' in front" : "expected a ';' in front"});
+          refuse(parameter, {has_dot ? "expected a '.' at the beginning" : "expected a ';' at the beginning"});
           return std::nullopt;
         }
         found->remove_prefix(1);
@@ -189,7 +189,7 @@ std::optional<std::string_view> Input::find(const Parameter& parameter) {
   if (raw && parameter.style == Style::Matrix) {
     const std::size_t at = raw->find('=');
     if (raw->substr(0, at) != parameter.name) {
-      refuse(parameter, {"expected its name and a '=' in front"});
+      refuse(parameter, {"expected the parameter's name and a '=' before the value"});
       return std::nullopt;
     }
     raw = at == std::string_view::npos ? std::string_view() : raw->substr(at + 1);
@@ -232,7 +232,7 @@ std::optional<std::string_view> Input::find_list(const Parameter& parameter, For
         }
       });
       if (!is_good) {
-        refuse(parameter, {"expected its name and a '=' in front"});
+        refuse(parameter, {"expected the parameter's name and a '=' before the value"});
         return std::nullopt;
       }
     } else if (parameter.place == Place::Header) {
@@ -292,7 +292,7 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
     if (parameter.style == Style::Matrix && !parameter.explodes) {
       const std::string head = std::string(parameter.name) + '=';
       if (!text.starts_with(head)) {
-        refuse(parameter, {"expected its name and a '=' in front"});
+        refuse(parameter, {"expected the parameter's name and a '=' before the value"});
         return std::nullopt;
       }
       text.remove_prefix(head.size());
@@ -422,7 +422,7 @@ bool Input::is_body(std::string_view media_type) const noexcept {
 
 Result<> Input::streamed_body() const {
   if (request_.head().body() == http::BodyKind::None && !request_.header("Content-Type")) {
-    return fail(Code::InvalidArgument, "this needs a body");
+    return fail(Code::InvalidArgument, "a request body is required");
   }
   return {};
 }

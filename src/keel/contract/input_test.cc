@@ -483,7 +483,7 @@ TEST(ContractInput, tells_a_body_that_was_not_sent_from_one_without_bytes) {
   EXPECT_EQ(put("a", "image/png"), "200 sent");
   EXPECT_EQ(put("", "image/png"), "200 sent") << "an empty file";
   EXPECT_EQ(put(std::nullopt, ""),
-            R"(400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"this needs a body"})");
+            R"(400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"a request body is required"})");
 }
 
 }  // namespace input_test

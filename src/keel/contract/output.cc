@@ -43,7 +43,7 @@ std::string_view separator_of(const Parameter& parameter) noexcept {
 
 }  // namespace
 
-constexpr std::string_view no_control_characters = "a header has no control characters";
+constexpr std::string_view no_control_characters = "a header cannot contain control characters";
 
 struct Output::Pair {
   std::string_view name;
@@ -59,7 +59,7 @@ void Output::refuse(std::string_view what, std::string_view why) {
 std::string Output::escaped(const Parameter& parameter, std::string_view text, std::string_view separators) {
   if (parameter.place == Place::Header) {
     if (!http::is_field_value(text)) refuse(parameter.name, no_control_characters);
-    if (text.size() != http::trim_blanks(text).size()) refuse(parameter.name, "a header loses the blanks at its ends");
+    if (text.size() != http::trim_blanks(text).size()) refuse(parameter.name, "blanks at the ends of a header would be lost");
     return std::string(text);
   }
   const char delimiter = parameter.style == Style::SpaceDelimited  ? ' '
@@ -67,7 +67,7 @@ std::string Output::escaped(const Parameter& parameter, std::string_view text, s
                                                                    : '\0';
   if (delimiter != '\0' && !separators.empty() && text.find(delimiter) != std::string_view::npos) {
     refuse(parameter.name,
-           delimiter == ' ' ? "a part of spaceDelimited has no blank" : "a part of pipeDelimited has no '|'");
+           delimiter == ' ' ? "an element of spaceDelimited cannot contain a blank" : "an element of pipeDelimited cannot contain '|'");
   }
   std::string encoded = percent_encoded(text);
   if (separators.find('.') != std::string_view::npos) {
@@ -79,10 +79,10 @@ std::string Output::escaped(const Parameter& parameter, std::string_view text, s
 void Output::put_whole(const Parameter& parameter, std::string&& text) {
   switch (parameter.place) {
     case Place::Path:
-      if (text.empty()) refuse(parameter.name, "a parameter of a path is not empty");
+      if (text.empty()) refuse(parameter.name, "a path parameter cannot be empty");
       // Clients remove dot segments from a path; those of a label cannot be written in another way.
       if (parameter.style == Style::Label) {
-        if (text == "." || text == "..") refuse(parameter.name, "a label is not empty");
+        if (text == "." || text == "..") refuse(parameter.name, "a label cannot be empty");
       } else if (text == "." || text == "..") {
         text = text == "." ? "%2E" : "%2E%2E";
       }
@@ -98,7 +98,7 @@ void Output::put_whole(const Parameter& parameter, std::string&& text) {
       headers_.push_back({std::string(parameter.name), std::move(text), false});
       return;
     case Place::Cookie:
-      if (!http::is_token(parameter.name)) refuse(parameter.name, "is not the name of a cookie");
+      if (!http::is_token(parameter.name)) refuse(parameter.name, "cannot be the name of a cookie");
       if (!cookies_.empty()) cookies_ += "; ";
       cookies_.append(parameter.name).append("=").append(text);
       return;
@@ -291,7 +291,7 @@ void Output::cookie(std::string_view name, std::string_view value) {
   // A cookie is not decoded unless a specification says so (RFC 6265 §4.1.1).
   const bool is_sendable = std::ranges::all_of(
       value, [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '"' && c != ',' && c != ';' && c != '\\'; });
-  if (!http::is_token(name) || !is_sendable) refuse(name, "is not the text of a cookie");
+  if (!http::is_token(name) || !is_sendable) refuse(name, "cannot be sent as a cookie");
   if (!cookies_.empty()) cookies_ += "; ";
   cookies_.append(name).append("=").append(value);
 }

@@ -84,8 +84,8 @@ TEST(ContractOutput, writes_each_style_of_a_path) {
   EXPECT_EQ(path(Style::Simple, false, text("..")), "/v1/x/%2E%2E/y");
   EXPECT_EQ(path(Style::Label, false, text("a")), "/v1/x/.a/y");
   EXPECT_EQ(path(Style::Label, false, text(".")), "/v1/x/.%2E/y");
-  EXPECT_EQ(path(Style::Label, false, text("")), "c: a label is not empty");
-  EXPECT_EQ(path(Style::Label, true, texts({"", ""})), "c: a label is not empty");
+  EXPECT_EQ(path(Style::Label, false, text("")), "c: a label cannot be empty");
+  EXPECT_EQ(path(Style::Label, true, texts({"", ""})), "c: a label cannot be empty");
   EXPECT_EQ(path(Style::Matrix, false, text("a;b")), "/v1/x/;c=a%3Bb/y");
   EXPECT_EQ(path(Style::Simple, false, texts({"a", "b"})), "/v1/x/a,b/y");
   EXPECT_EQ(path(Style::Label, true, texts({"a.", "b"})), "/v1/x/.a%2E.b/y");
@@ -114,22 +114,22 @@ TEST(ContractOutput, rejects_what_would_be_read_as_another_value) {
   const auto of = [](Place place, Style style, bool explodes = false) {
     return Parameter{.name = "c", .place = place, .style = style, .explodes = explodes, .is_required = true};
   };
-  EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), texts({"a|b"})), "c: a part of pipeDelimited has no '|'");
-  EXPECT_EQ(query(of(Place::Query, Style::SpaceDelimited), texts({"a b"})), "c: a part of spaceDelimited has no blank");
+  EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), texts({"a|b"})), "c: an element of pipeDelimited cannot contain '|'");
+  EXPECT_EQ(query(of(Place::Query, Style::SpaceDelimited), texts({"a b"})), "c: an element of spaceDelimited cannot contain a blank");
   EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), color({.name = "a|b", .r = {}, .tags = {}})),
-            "c: a part of pipeDelimited has no '|'");
+            "c: an element of pipeDelimited cannot contain '|'");
   EXPECT_EQ(query(of(Place::Query, Style::Form), texts({""})),
             "c: a list of one empty text would be read as an empty list");
   EXPECT_EQ(query(of(Place::Query, Style::Form, true), texts({})), "c: an empty list cannot be sent");
-  EXPECT_EQ(query(of(Place::Path, Style::Simple), texts({})), "c: a parameter of a path is not empty");
+  EXPECT_EQ(query(of(Place::Path, Style::Simple), texts({})), "c: a path parameter cannot be empty");
   EXPECT_EQ(query(of(Place::Header, Style::Simple),
                   [](Output& out, const Parameter& parameter) { out.text(parameter, Form::Text, " a"); }),
-            "c: a header loses the blanks at its ends");
+            "c: blanks at the ends of a header would be lost");
   EXPECT_EQ(
       query(of(Place::Header, Style::Simple, true),
             [](Output& out, const Parameter& parameter) { out.object(parameter, {}, Form::Text, Map{{"a=b", "c"}}); }),
       "c: the name of a member has a character that a header cannot escape");
-  EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({"a\n"})), "c: a header has no control characters");
+  EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({"a\n"})), "c: a header cannot contain control characters");
   EXPECT_EQ(query(of(Place::Query, Style::Form),
                   [](Output& out, const Parameter& parameter) { out.text(parameter, Form::Text, "\xff"); }),
             "c: is not UTF-8");

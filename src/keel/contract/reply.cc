@@ -84,7 +84,7 @@ Result<> Reply::match() {
     const bool is_for_it = one.least <= status && status <= one.most;
     if (is_for_it && (best == nullptr || one.most - one.least < best->most - best->least)) best = &one;
   }
-  if (best == nullptr) return upstream(described() + ", a status that the contract does not have for this operation");
+  if (best == nullptr) return upstream(described() + ", a status that the contract does not declare for this operation");
   const std::string content_type = header("content-type").value_or("");
   const std::string_view given = type_of(content_type);
   const Expected* chosen = nullptr;
@@ -100,7 +100,7 @@ Result<> Reply::match() {
   }
   if (chosen == nullptr || (given.empty() && !chosen->media_type.empty())) {
     return upstream(described() + (given.empty() ? " without a Content-Type" : " with " + shown(given, 100)) +
-                    ", where the contract has " + declared);
+                    ", but the contract declares " + declared);
   }
   index_ = static_cast<std::size_t>(chosen - all.data());
   return {};

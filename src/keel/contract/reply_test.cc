@@ -48,22 +48,22 @@ TEST(ContractReply, is_the_response_of_its_status_and_its_media_type) {
 }
 
 TEST(ContractReply, is_rejected_where_the_contract_has_none_like_it) {
-  EXPECT_EQ(matched(302, ""), "returned 302 Found, a status that the contract does not have for this operation");
+  EXPECT_EQ(matched(302, ""), "returned 302 Found, a status that the contract does not declare for this operation");
   EXPECT_EQ(matched(200, "text/html"),
-            "returned 200 OK with text/html, where the contract has application/json, text/csv, image/*");
+            "returned 200 OK with text/html, but the contract declares application/json, text/csv, image/*");
   EXPECT_EQ(matched(200, "image/"),
-            "returned 200 OK with image/, where the contract has application/json, text/csv, image/*");
+            "returned 200 OK with image/, but the contract declares application/json, text/csv, image/*");
   EXPECT_EQ(matched(200, ""),
-            "returned 200 OK without a Content-Type, where the contract has application/json, text/csv, image/*");
+            "returned 200 OK without a Content-Type, but the contract declares application/json, text/csv, image/*");
   EXPECT_EQ(matched(409, "application/json"),
-            "returned 409 Conflict with application/json, where the contract has application/problem+json");
-  EXPECT_EQ(matched(503, ""), "returned 503 Service Unavailable without a Content-Type, where the contract has */*");
-  EXPECT_EQ(matched(299, ""), "returned 299, a status that the contract does not have for this operation");
+            "returned 409 Conflict with application/json, but the contract declares application/problem+json");
+  EXPECT_EQ(matched(503, ""), "returned 503 Service Unavailable without a Content-Type, but the contract declares */*");
+  EXPECT_EQ(matched(299, ""), "returned 299, a status that the contract does not declare for this operation");
 }
 
 TEST(ContractReply, tells_the_detail_of_a_problem_shortened_and_without_control_characters) {
   const auto told = [](std::string_view body) { return matched(302, "application/problem+json", body); };
-  constexpr std::string_view end = ", a status that the contract does not have for this operation";
+  constexpr std::string_view end = ", a status that the contract does not declare for this operation";
   EXPECT_EQ(told(R"({"title":"Busy","detail":"come\n\u001b[31m later"})"),
             "returned 302 Found: come  [31m later" + std::string(end));
   EXPECT_EQ(told(R"({"title":"Busy"})"), "returned 302 Found: Busy" + std::string(end));

@@ -68,11 +68,11 @@ std::optional<http::Response> Authorization::read(http::Request& request, std::s
     case Kind::CookieKey:
       credentials.secret = http::find_cookie(request, scheme.name).value_or(std::string_view());
       if (!credentials.secret.empty()) return std::nullopt;
-      return refuse_cookie(scheme, "this needs the cookie " + std::string(scheme.name));
+      return refuse_cookie(scheme, "the cookie " + std::string(scheme.name) + " is required");
     case Kind::Certificate:
       credentials.user = request.peer_identity();
       if (!credentials.user.empty()) return std::nullopt;
-      return refuse_certificate("this needs a certificate of the client");
+      return refuse_certificate("a client certificate is required");
   }
   return http::refuse(http::Status::Unauthorized, "");
 }
@@ -88,7 +88,7 @@ http::Response Authorization::rejected(std::size_t i) const {
     case Kind::CookieKey:
       return refuse_cookie(scheme, "the cookie " + std::string(scheme.name) + " is not valid, or no longer valid");
     case Kind::Certificate:
-      return refuse_certificate("the certificate of the client is not known");
+      return refuse_certificate("the client certificate is not known");
     case Kind::HeaderKey:
     case Kind::QueryKey:
       break;

@@ -33,29 +33,29 @@ constexpr std::string_view help_text =
 keel api diff [--fail-on LEVEL] OLD NEW
 keel api init [--out FILE] [--title TITLE] [--records FOLDER]
 
-  lint    what is wrong with OpenAPI documents, what Keel cannot serve, and what is suspicious
-  diff    what clients of OLD notice of NEW, and what breaks them
-  init    writes the document of a service that has none, from what its tests ask of it
+  lint    prints mistakes in OpenAPI documents, parts that Keel cannot serve, and suspicious parts
+  diff    prints the changes from OLD to NEW that clients notice, and says which of them break clients
+  init    writes the document of a service that has none, from the requests of its tests
 
 Each ends with 0 when all is well, with 1 when it has found something, with 2 when a document cannot be
-read or the command line is wrong. keel api lint --help and the others say more.
+read or the command line is wrong. For more, see keel api lint --help, diff --help and init --help.
 )";
 
 constexpr std::string_view documents_text =
-    R"(OpenAPI 3.0 or 3.1, in YAML or JSON. Files that it refers to are read, relative to it; nothing is
-fetched from a network.
+    R"(OpenAPI 3.0 or 3.1, in YAML or JSON. Files that a document refers to are read, relative to the document;
+nothing is fetched from a network.
 )";
 
 constexpr std::string_view lint_help =
     R"(keel api lint [--no-warnings] [--operations ID,...] [--generate LIST] FILE...
 
-Says everything that is wrong with OpenAPI documents, or that Keel cannot serve, and what is legal but
-suspicious: one line for each, with file, line, column, and JSON pointer. keel gen api rejects the same, in
-the same words. What only the generator finds is told once nothing else is wrong.
+Prints every mistake in OpenAPI documents, every part that Keel cannot serve, and every part that is legal but
+suspicious: one line for each, with file, line, column, and JSON pointer. keel gen api prints the same errors, in
+the same words. Errors that only the generator can find are printed once there are no others.
 
-  --no-warnings        only errors
-  --operations ID,...  only these operations and what they refer to, as keel gen api has it
-  --generate LIST      for what the code is: "server" (the default), "client", or "server,client"
+  --no-warnings        prints only errors
+  --operations ID,...  only these operations and what they refer to, as with keel gen api
+  --generate LIST      the side that code is generated for: "server" (the default), "client", or "server,client"
 
 A FILE is )";
 constexpr std::string_view lint_exit =
@@ -69,18 +69,18 @@ These keywords of a schema are not supported, and are errors:
 constexpr std::string_view diff_help =
     R"(keel api diff [--fail-on LEVEL] OLD NEW
 
-Says what clients of OLD notice of NEW: one line for each change, with its place. A change is breaking when
-a request that OLD allows may fail, or a response may have what OLD rules out; non-breaking when neither
-can be; unclassified when that depends on what clients do.
+Prints each change from OLD to NEW that clients can notice: one line for each, with its place. A change is breaking
+when a request that OLD allows may fail, or a response may contain what OLD rules out; non-breaking when neither
+can happen; unclassified when that depends on what clients do.
 
   --fail-on LEVEL    breaking (the default): ends with 1 when a change is breaking; unclassified: also
-                     when one is unclassified; any: when there is a change; none: never
+                     when a change is unclassified; any: when there is any change; none: never
 
-Both are )";
+Both documents are )";
 constexpr std::string_view diff_exit =
     R"(
-Ends with 0 when there is nothing that --fail-on names; with 1 when there is; with 2 when a document cannot
-be read or the command line is wrong.
+Ends with 0 when there is no change of the level that --fail-on names; with 1 when there is one; with 2 when a
+document cannot be read or the command line is wrong.
 )";
 
 struct Options {

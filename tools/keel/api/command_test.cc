@@ -134,14 +134,14 @@ TEST_F(ApiCommand, lint_says_what_the_generator_rejects_in_the_same_words) {
     return head + "paths: {}\ncomponents:\n  schemas:\n    S: " + text + "\n";
   };
   const std::pair<std::string, std::string> table[] = {
-      {get("/a b", ""), "shop.yaml:4:3: error: the path '/a b' cannot be routed: it has a character that is escaped"},
+      {get("/a b", ""), "shop.yaml:4:3: error: the path '/a b' cannot be routed: it has a character that must be escaped"},
       {get("/a/..", ""), "shop.yaml:4:3: error: the path '/a/..' cannot be routed: clients resolve its dot segments"},
       {post("text/plain: {schema: {type: string, minLength: 1}}"),
        "shop.yaml:6:31: error: the schema of 'text/plain' is not checked: it has to be {type: string}"},
       {schema("{type: object, properties: {\"a\\0b\": {type: string}}}"),
        "shop.yaml:6:36: error: a text with the character U+0000 is not supported"},
       {get("/a", "security: [{" + nine + "}], ") + "components:\n  securitySchemes:\n" + schemes,
-       "shop.yaml:5:38: error: an alternative of a security has at most 8 schemes, and this one has 9"},
+       "shop.yaml:5:38: error: an alternative in 'security' may have at most 8 schemes, and this one has 9"},
       {schema("{type: string, pattern: '(?=a)b'}"), "shop.yaml:6:23: error: the pattern '(?=a)b' uses look-around"},
       {schema("{type: object, properties: {x: {type: integer, default: 99999999999999999999}}}"),
        "shop.yaml:6:55: error: the default 99999999999999999999 cannot be written as a std::int64_t"},

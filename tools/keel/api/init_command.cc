@@ -62,7 +62,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
     return refuse(options.out +
                   ": exists already, and is not overwritten; name another file with --out to compare the two");
   if (options.records.empty() && !fs::exists("CMakeLists.txt", error))
-    return refuse("there is no CMakeLists.txt here: run it in the folder of a service, or name --records");
+    return refuse("there is no CMakeLists.txt here: run keel api init in the folder of a service, or give --records");
   return options;
 }
 
@@ -76,8 +76,8 @@ Result<std::vector<Record>> read_records(const std::string& folder) {
   }
   if (records.empty()) {
     return Error::text(Code::NotFound,
-                       folder + ": no test has recorded anything: the tests of a service that use a TestApp do, " +
-                           "if its sources are compiled with -DKEEL_RECORD_CONTRACT");
+                       folder + ": no test has recorded anything: tests that use a TestApp do, " +
+                           "if the sources of the service are compiled with -DKEEL_RECORD_CONTRACT");
   }
   return records;
 }
@@ -92,15 +92,15 @@ int refuse(const Error& error) {
 const std::string_view init_help =
     R"(keel api init [--out FILE] [--title TITLE] [--records FOLDER]
 
-Writes the document of a service that has none, from what its tests ask of it: it builds the service of this
-folder with its tests in build/contract, runs them with ctest, and writes what they recorded.
+Writes the OpenAPI document of a service that has none, from the requests of its tests: builds the service of this
+folder and its tests in build/contract, runs the tests with ctest, and writes what they recorded.
 
-  --out FILE         the document, which is not there yet: api.yaml (the default)
-  --title TITLE      of the document; by default the name of this folder
-  --records FOLDER   builds and runs nothing: reads what tests have recorded there
+  --out FILE         the document, a file that must not exist yet (default: api.yaml)
+  --title TITLE      the title of the document (default: the name of this folder)
+  --records FOLDER   builds and runs nothing: reads the records that tests have written there
 
 Ends with 0 when the document is written; with 1 when the build or a test fails; with 2 when there is no
-record, a file is there already or cannot be written, or the command line is wrong.
+record, the file already exists or cannot be written, or the command line is wrong.
 )";
 
 int run_init(const std::vector<std::string>& arguments) {

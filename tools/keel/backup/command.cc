@@ -24,19 +24,19 @@ constexpr int was_wrong = 2;
 constexpr std::string_view help_text =
     R"(keel backup TARGET [options]
 
-Copies an SQLite database to the file TARGET while a service reads and writes it. The copy is of one moment. It is
-made as TARGET.part and takes its name when all of it is on the disk, so TARGET is a whole copy, or what was there
-before. Writers wait for nothing; what they write meanwhile stays in the write-ahead log until the copy is done.
-While a copy is made, another one to the same TARGET is refused.
+Copies an SQLite database to the file TARGET while a service reads and writes it. The copy shows the database at one
+moment. It is written to TARGET.part, which is renamed when all of it is on the disk, so TARGET is either a complete
+copy or the file that was there before. Writers do not wait; what they write during the copy stays in the write-ahead
+log until the copy is done. While a copy is made, another one to the same TARGET is refused.
 A PostgreSQL database is copied by pg_dump or pg_basebackup.
 
-  --database FILE   the database (default: what KEEL_DATABASE__PATH says, as to a service; else data/app.db)
-  --check           reads the whole copy before it takes its name, and refuses one that is damaged
-  --pause-ms N      waits between two MiB, so that a disk is left to others (default: 0)
+  --database FILE   the database (default: KEEL_DATABASE__PATH, as for a service; else data/app.db)
+  --check           reads the whole copy before it is renamed, and refuses a damaged one
+  --pause-ms N      waits N ms after each MiB that it copies, which leaves the disk to others (default: 0)
 
-To go back to a copy: stop the service, put it in the place of the database, and remove its -wal and -shm files.
+To restore a copy: stop the service, replace the database with the copy, and remove the database's -wal and -shm files.
 
-Ends with 0 when the copy is there, with 1 when the database cannot be copied or is damaged, and with 2 when the
+Ends with 0 when the copy is complete, with 1 when the database cannot be copied or is damaged, and with 2 when the
 command line is wrong.
 )";
 

@@ -31,17 +31,18 @@ constexpr std::size_t common_name_bytes_max = 64;  // RFC 5280, appendix A.1: ub
 constexpr std::string_view help =
     R"(keel cert [NAME...] [--dir FOLDER]
 
-Makes a certificate for development, and an authority that has issued it and can issue no other: its key is thrown
-away.
+Makes a certificate for development, and the authority that issues it. The authority can issue no other certificate:
+its key is not kept.
 
-  NAME           hosts that it is for, names and IP addresses; localhost, 127.0.0.1 and ::1 unless given
-  --dir FOLDER   where to write it; certs unless given
+  NAME           a host that the certificate is for, a name or IP address (default: localhost, 127.0.0.1 and ::1)
+  --dir FOLDER   where to write the files (default: certs)
 
   FOLDER/service.pem   the certificate and its key, for the service: network.https.certificate
-  FOLDER/root.pem      the authority, for clients to believe: curl --cacert, keel load --roots
+  FOLDER/root.pem      the authority, for clients to trust: curl --cacert, keel load --roots
 
-It is valid for a year. What was there is replaced. Ends with 0, with 1 when a file cannot be written, and with 2 for a
-name or an option that cannot be used.
+The certificate is valid for a year. Existing files are replaced.
+
+Ends with 0, with 1 when a file cannot be written, and with 2 for a name or an option that cannot be used.
 )";
 
 int refuse(const Error& error, int code) {

@@ -17,24 +17,25 @@ constexpr std::string_view help =
 
 Builds the service of this folder, starts it, and builds it again whenever a file is saved. A new program
 takes over the listening sockets of the running one, which completes the requests that it has accepted and
-ends: the port never closes. When the build fails, or the new program ends before it is ready, the running
+then ends: the port never closes. When the build fails, or the new program ends before it is ready, the running
 program continues, and the first error is shown.
 
   --preset NAME   the preset of CMakePresets.json; dev unless given
   --target NAME   the program, a target of CMake
-  ARGUMENT...     of the program, behind those of keel.yaml
+  ARGUMENT...     arguments of the program, appended to those of keel.yaml
 
-keel.yaml, beside CMakeLists.txt, has the same for everybody who works on the service:
+keel.yaml, in the folder of CMakeLists.txt, has these settings for everybody who works on the service:
 
   dev:
     target: shop
     arguments: [--config, service.yaml]
     preset: dev
     build: build/dev                  # build/PRESET unless given
-    restart_on: ["*.yaml", "*.sql"]   # read when the program starts: it starts again with the same program
-    ignore: ["/data"]                 # what the service writes itself
+    restart_on: ["*.yaml", "*.sql"]   # files that the program reads at its start: a change restarts it
+    ignore: ["/data"]                 # files that the service itself writes
 
-Ctrl-C drains the service and ends both, the second one ends it at once. SIGQUIT (Ctrl-\) is passed on.
+Ctrl-C drains the service, and then keel dev ends; a second Ctrl-C ends the service immediately. SIGQUIT (Ctrl-\)
+is passed on to it.
 
 Ends with the exit code of the service, or 2 when the folder, keel.yaml or an option cannot be used.
 )";

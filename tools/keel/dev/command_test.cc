@@ -136,7 +136,7 @@ TEST_F(DevCommand, shows_the_first_error_of_a_build_and_keeps_what_runs) {
 
   save("source", "broken");
 
-  ASSERT_TRUE(says("process " + std::to_string(first) + " serves on\nsource:1:7: error: it is broken\n"));
+  ASSERT_TRUE(says("process " + std::to_string(first) + " still serves\nsource:1:7: error: it is broken\n"));
   ASSERT_TRUE(says("the whole log is build/dev/keel-dev.log\n"));
   EXPECT_TRUE(is_alive(first));
   EXPECT_EQ(end(SIGTERM), 0);
@@ -150,7 +150,7 @@ TEST_F(DevCommand, starts_a_program_again_that_is_the_same_for_its_configuration
 
   save("service.yaml", "");
 
-  ASSERT_TRUE(says("restarts it: the program is unchanged, but a file that it reads has changed\n"));
+  ASSERT_TRUE(says("restarts the program: it is unchanged, but a file that it reads has changed\n"));
   ASSERT_TRUE(says("it has taken over"));
   EXPECT_EQ(end(SIGINT), 0);
 }
@@ -165,7 +165,7 @@ TEST_F(DevCommand, keeps_what_runs_when_the_new_program_does_not_start) {
   fs::rename(folder_ / "fails", folder_ / "build/dev/app");
   save("source", "same");
 
-  ASSERT_TRUE(says("ended with exit code 3 before it was ready; process " + first + " serves on\n"));
+  ASSERT_TRUE(says("ended with exit code 3 before it was ready; process " + first + " still serves\n"));
   EXPECT_EQ(end(SIGINT), 0);
 }
 

@@ -141,7 +141,7 @@ Result<> Session::build(const std::set<std::string>& changed) {
     const bool is_any = file == ".";  // Any file may have changed.
     has_to_configure_ = has_to_configure_ || is_any || project_.has_to_configure(file);
     if (file == "keel.yaml") {
-      say("keel.yaml is read when keel dev starts: start it again");
+      say("keel.yaml is read only when keel dev starts: restart keel dev");
     } else {
       has_to_start_ = has_to_start_ || is_any || project_.restarts_on(file);
     }
@@ -156,7 +156,7 @@ Result<> Session::build(const std::set<std::string>& changed) {
 std::string Session::who_serves() const {
   const pid_t serving = generations_.serving();
   if (serving == 0) return "no process serves until this is fixed";
-  return "process " + std::to_string(serving) + " serves on";
+  return "process " + std::to_string(serving) + " still serves";
 }
 
 void Session::tell_failure(const Built& built) const {
@@ -181,7 +181,7 @@ Result<> Session::take_build(const Built& built) {
   const bool is_new = identify(*program) != started_;
   if (!is_new && !has_to_start_ && generations_.serving() != 0) return {};
   say(is_new ? "built in " + seconds(built.took)
-             : "restarts it: the program is unchanged, but a file that it reads has changed");
+             : "restarts the program: it is unchanged, but a file that it reads has changed");
   return start_program();
 }
 

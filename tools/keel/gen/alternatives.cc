@@ -90,9 +90,8 @@ class Chooser {
     const Node& a = *alternatives_[at(first)];
     const Node& b = *alternatives_[at(second)];
     const std::string cure = what == "objects"
-                                 ? "give them a discriminator, a required property with different constants, or each a "
-                                   "required property that the other does not have"
-                                 : "make one schema of them, or objects with a discriminator";
+                                 ? "give them a discriminator or a required property with different constants, or give each a required property that the other lacks"
+                                 : "combine them into one schema, or make them objects with a discriminator";
     return fail(b, "this alternative and the one at " + place_of(a) + " (" + pointer_of(a) +
                        ") cannot be told apart: both are " + std::string(what) + any_value + cure);
   }
@@ -110,7 +109,7 @@ class Chooser {
       for (const Node* const one : mapping->children) {
         const int i = alternative_of(*one);
         if (i < 0) {
-          return fail(*one, "the mapping of " + openapi::quoted(one->key) + " is not one of the alternatives" +
+          return fail(*one, "the mapping of " + openapi::quoted(one->key) + " leads to none of the alternatives" +
                                 any_value + "name one of them");
         }
         cases.emplace(std::string(one->key), i);
@@ -124,7 +123,7 @@ class Chooser {
       if (values.empty()) {
         return fail(alternative, "nothing says which values of the discriminator " + openapi::quoted(choice_.property) +
                                      " lead to this alternative" + any_value +
-                                     "write it as a $ref, or the values as a const or an enum of the property");
+                                     "write the alternative as a $ref, or give the property a const or an enum");
       }
       for (const std::string& value : values) {
         const auto [taken, is_new] = cases.emplace(value, i);
@@ -132,7 +131,7 @@ class Chooser {
         const Node& other = *alternatives_[at(taken->second)];
         return fail(alternative, "the value " + openapi::quoted(value) + " of the discriminator leads here and to " +
                                      place_of(other) + " (" + pointer_of(other) + ')' + any_value +
-                                     "give it a mapping");
+                                     "give the discriminator a mapping");
       }
     }
     choice_.cases.assign(cases.begin(), cases.end());
@@ -285,7 +284,7 @@ bool have_property(const Document& document, const std::vector<const Node*>& alt
     if ((kinds_meant(document, *alternatives[i]) & object_kind) == 0) continue;
     if (has_property(document, *alternatives[i], name, 0)) continue;
     problems.warning(*places[i], "the discriminator " + openapi::quoted(name) +
-                                     " is not a property of this alternative" + any_value + "give it the property");
+                                     " is not a property of this alternative" + any_value + "add the property to the alternative");
     return false;
   }
   return true;

@@ -29,27 +29,27 @@ constexpr std::string_view help_text =
     R"(keel gen api DOCUMENT --out FOLDER [--namespace NAME] [--generate LIST] [--parts N] [--operations ID,...]
                       [--check] [--depfile FILE.d]
 
-Writes the C++ of an OpenAPI document: structs that are read, checked and written as it says, and for a
-service a handler for the operations of each tag, and mount(), which adds all routes, /openapi.json and
-/docs to a router; for who asks one a client for the operations of each tag. CMake's keel_api(TARGET
-DOCUMENT) calls it.
+Generates C++ from an OpenAPI document: structs that are read, checked and written as the document says. For a
+service, it also generates a handler for the operations of each tag, and mount(), which adds all routes,
+/openapi.json and /docs to a router; for programs that call a service, a client for the operations of each tag.
+CMake's keel_api(TARGET DOCUMENT) runs this command.
 
   --out FOLDER         where the files go: FOLDER/NAME/types.h, a header for each tag, api.h, part_1.cc, …
-                       Only those that change are written; generated ones that are left over are removed.
-  --namespace NAME     of the code (default: api); of shop::api the last part is the folder
+                       Only files that change are written; generated files that are no longer needed are removed.
+  --namespace NAME     the namespace of the code (default: api); its last part is the folder: api for shop::api
   --generate LIST      "server", "client", or "server,client" (default: server)
-  --parts N            the number of sources, which compile side by side (default: 4)
-  --operations ID,...  only these operations, by operationId; -ID,... is all but these
-  --check              writes nothing; ends with 1 when a file is not as it would be written
-  --depfile FILE.d     also writes which files the document consists of, as a rule of Make for FILE
+  --parts N            the number of sources, which compile in parallel (default: 4)
+  --operations ID,...  only these operations, by operationId; -ID,... leaves these operations out
+  --check              writes nothing; ends with 1 when a file differs from what would be written
+  --depfile FILE.d     also writes a Make rule for FILE that lists the files of the document
 
-DOCUMENT is OpenAPI 3.0 or 3.1, in YAML or JSON; files that it refers to are read. What is wrong with it, or
-cannot be generated, is printed with file, line and column. keel api lint says the same, and warnings.
+DOCUMENT is OpenAPI 3.0 or 3.1, in YAML or JSON; files that it refers to are read. Each mistake in it, and each
+part that cannot be generated, is printed with file, line and column. keel api lint prints the same, and warnings.
 
-Ends with 0 when the files are there, with 1 when the document has errors, with 2 when a file cannot be
+Ends with 0 when the files are up to date, with 1 when the document has errors, with 2 when a file cannot be
 read or written, or the command line is wrong.
 
-keel gen sql writes the C++ of SQL queries; keel gen sql --help says how.
+keel gen sql generates C++ from SQL queries; keel gen sql --help says how.
 )";
 
 struct Arguments {

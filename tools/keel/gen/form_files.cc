@@ -97,7 +97,7 @@ class Splitting {
       why = additional->key;
     }
     if (!why.empty()) {
-      problems_.warning(media_, "the files of this form are kept in memory: only a schema without '" + why +
+      problems_.warning(media_, "the files of this form are kept in memory: only a form whose schema has no '" + why +
                                     "' is read as it arrives");
       return std::nullopt;
     }

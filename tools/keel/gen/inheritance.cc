@@ -212,7 +212,7 @@ class Following {
     std::map<std::string, std::string> taken;
     for (const auto& [name, one] : sorted) {
       if (kinds_meant(document_, *one) != object_kind)
-        return warn(schema, openapi::quoted(name) + " is not only for objects");
+        return warn(schema, openapi::quoted(name) + " allows values that are not objects");
       if (!facets_of(document_, *one).properties.contains(property)) {
         return warn(schema, openapi::quoted(property) + " is not a property of " + openapi::quoted(name));
       }
@@ -220,7 +220,7 @@ class Following {
         const auto [known, is_new] = taken.emplace(value, name);
         if (is_new) continue;
         return warn(schema, "the value " + openapi::quoted(value) + " leads to " + openapi::quoted(known->second) +
-                                " and to " + openapi::quoted(name) + ": give it a mapping");
+                                " and to " + openapi::quoted(name) + ": give the discriminator a mapping");
       }
     }
     Plan& plan = plans_[&schema];
@@ -240,7 +240,7 @@ class Following {
       const auto is_other = [&](const Node* entry) { return mapped(*entry) != schema; };
       if (std::ranges::none_of(mapping->children, is_other)) continue;
       problems_.warning(*mapping, "the mapping has no effect: no schema has " + openapi::quoted(schema->key) +
-                                      " in its allOf; write a oneOf of the schemas beside the discriminator");
+                                      " in its allOf; write a oneOf of the mapped schemas next to the discriminator");
     }
   }
 

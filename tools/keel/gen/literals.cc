@@ -141,8 +141,8 @@ std::string Types::State::literal_of(const Type& type, const Node& value) {
       if (larger == nullptr) return text;
       problems.error(*larger,
                      "the number " + shown(*larger) +
-                         " of a default has no type of C++: an integer has at most 64 bits, any other number " +
-                         "is within a double");
+                         " of a default fits no C++ type: an integer must fit into 64 bits, any other number " +
+                         "into a double");
       return {};
     }
     case Shape::Bytes:

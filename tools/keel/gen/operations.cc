@@ -67,7 +67,7 @@ class Reading {
             break;
           }
           if (method == "trace") {
-            problems_.error(*operation, "an operation of the method trace is not served");
+            problems_.error(*operation, "an operation with the method trace is not served");
             continue;
           }
           const Node* const tags = operation->find("tags", Kind::List);
@@ -101,7 +101,7 @@ class Reading {
         for (const char c : text) {
           const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
           if (!is_plain && std::string_view("-._~!$&'()*+,;=:@").find(c) == std::string_view::npos) {
-            return "it has a character that is escaped in a URL";
+            return "it has a character that must be escaped in a URL";
           }
         }
       }
@@ -283,26 +283,26 @@ class Reading {
     };
     if ((inner.shape == Shape::Any && has_no_style(document_, schema)) || has_no_style(inner)) {
       return reject(
-          "alternatives that nothing tells apart have no form in this style: give it a 'content' of application/json");
+          "alternatives that nothing tells apart cannot be written in this style: give the parameter a 'content' of application/json");
     }
     if (is_deep && !is_object && alternatives.object == nullptr) {
-      return reject("the style deepObject is for an object, and the schema of this parameter is none");
+      return reject("the style deepObject is for objects, and the schema of this parameter allows none");
     }
     if (alternatives.object != nullptr && (!is_deep || alternatives.list != nullptr)) {
-      return reject(std::string("an object that may be another value as well has no form in this style: give it ") +
-                    (parameter.place == "Query" ? "the style deepObject and no array, or " : "") +
+      return reject(std::string("a value that may be an object or something else cannot be written in this style: give the parameter ") +
+                    (parameter.place == "Query" ? "the style deepObject without an array among the alternatives, or " : "") +
                     "a 'content' of application/json");
     }
     if (is_object && parameter.explodes &&
         (parameter.style == "SpaceDelimited" || parameter.style == "PipeDelimited")) {
-      return reject("an object of this style is not exploded: give it explode: false");
+      return reject("an object cannot be exploded in this style: give the parameter explode: false");
     }
     if (is_flat(inner) && (alternatives.list == nullptr || is_flat(*alternatives.list)) &&
         (alternatives.object == nullptr || is_flat(*alternatives.object))) {
       return true;
     }
     return reject("a parameter in the " + lower(parameter.place) +
-                  " cannot represent a value that is nested this deeply: give it a 'content' of application/json");
+                  " cannot represent a value that is nested this deeply: give the parameter a 'content' of application/json");
   }
   // Whether its parts are plain; those of an object may be lists.
   static bool is_flat(const Type& inner) {
@@ -357,7 +357,7 @@ class Reading {
           const bool is_untold =
               type->shape == Shape::Any && (kinds_meant(document_, *schema) & ~null_kind) == object_kind;
           const std::string what = is_untold
-                                       ? "nothing tells the alternatives of this form apart: make one object of them"
+                                       ? "nothing tells the alternatives of this form apart: combine them into one object"
                                        : "the schema of a form has to be an object";
           if (has_json) {
             problems_.warning(*media, what + ": only JSON is read here");
@@ -377,7 +377,7 @@ class Reading {
       has_streamed = has_streamed || kind == Body::Kind::Streamed;
       if (!body.contents.empty() && kind != Body::Kind::Streamed && type != body.type) {
         problems_.error(*media, "the schema of " + quoted(media->key) + " differs from that of " +
-                                    quoted(body.contents[0].media_type) + ": one operation has one type of a body");
+                                    quoted(body.contents[0].media_type) + ": an operation can have only one body type");
         continue;
       }
       body.type = type;
@@ -386,7 +386,7 @@ class Reading {
     if (has_streamed &&
         std::ranges::any_of(body.contents, [](const Body::Content& one) { return one.kind != Body::Kind::Streamed; })) {
       problems_.error(*node,
-                      "a streamed body and one that is read whole cannot share an operation: give each one of its own");
+                      "a streamed body and one that is read whole cannot share an operation: give each its own operation");
     }
   }
 
@@ -441,7 +441,7 @@ class Reading {
       is_optional = is_optional || (written->is(Kind::Map) && written->children.empty());
       if (!written->is(Kind::Map) || written->children.empty()) continue;
       if (written->children.size() > contract::credentials_max) {
-        problems_.error(*written, "an alternative of a security has at most " +
+        problems_.error(*written, "an alternative in 'security' may have at most " +
                                       std::to_string(contract::credentials_max) + " schemes, and this one has " +
                                       std::to_string(written->children.size()));
         continue;
@@ -555,7 +555,7 @@ class Reading {
       contract_.documentation += (contract_.documentation.empty() ? "." : ", .") + std::string(setting) + " = \"\"";
       problems_.warning(*found->operation,
                         "GET " + std::string(path) + " takes the place of " +
-                            (setting == "page_path" ? "the page that shows the document: mount() serves it"
+                            (setting == "page_path" ? "the page that shows the document: mount() serves the page"
                                                     : "the document, and there is no page: mount() serves both") +
                             " where MountOptions::documentation." + std::string(setting) + " says");
     }

@@ -160,8 +160,7 @@ TEST(Responses, have_headers_of_responses_by_their_names) {
       read(with_responses("        '200': {description: a, headers: {X-A: {schema: {type: object, properties: "
                           "{a: {type: string}}}}}}\n"))
           .problems,
-      Lines{"api.yaml:8:43: error: a header of a response is a plain value, or a list of some: give it a 'content' "
-            "of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
+      Lines{"api.yaml:8:43: error: a header of a response must be a plain value or a list of plain values: give any other a 'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 
 TEST(Responses, reject_headers_whose_alternatives_nothing_tells_apart) {
@@ -172,8 +171,7 @@ TEST(Responses, reject_headers_whose_alternatives_nothing_tells_apart) {
                           "{type: object}]}}}\n"));
 
   EXPECT_EQ(made.problems,
-            Lines{"api.yaml:10:21: error: a header of a response is a plain value, or a list of some: give it a "
-                  "'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
+            Lines{"api.yaml:10:21: error: a header of a response must be a plain value or a list of plain values: give any other a 'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 
 TEST(Responses, have_headers_of_json) {

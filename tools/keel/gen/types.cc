@@ -45,7 +45,7 @@ class Maker {
     }
     constexpr int depth_max = 1000;
     if (depth_ == depth_max) {
-      state_.problems.error(core, "schemas that contain one another are more than 1,000 deep here");
+      state_.problems.error(core, "schemas are nested more than 1,000 deep here");
       return nullptr;
     }
     state_.by_schema.emplace(&core, nullptr);
@@ -430,7 +430,7 @@ class Maker {
     if (format == "byte") return scalar(facets, Shape::Bytes, "std::vector<std::byte>", "bytes", ahead);
     if (format == "binary") {
       if (is_ahead || facets.values || facets.find("pattern") != nullptr) {
-        state_.problems.error(core, "a string of format binary is bytes, whose number alone can be limited");
+        state_.problems.error(core, "a string of format binary is bytes: only their number can be limited");
         return nullptr;
       }
       return scalar(facets, Shape::File, "std::vector<std::byte>", "file", nullptr);

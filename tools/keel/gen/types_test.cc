@@ -100,8 +100,7 @@ TEST(Types, alternatives_that_cannot_be_told_apart_are_a_value_that_is_checked_a
   EXPECT_EQ(objects.problems,
             (Lines{"api.yaml:11:11: warning: this alternative and the one at api.yaml:10:11 "
                    "(#/components/schemas/C/oneOf/0) cannot be told apart: both are objects, so the value is a "
-                   "json::Value: give them a discriminator, a required property with different constants, or each a "
-                   "required property that the other does not have (#/components/schemas/C/oneOf/1)"}));
+                   "json::Value: give them a discriminator or a required property with different constants, or give each a required property that the other lacks (#/components/schemas/C/oneOf/1)"}));
   EXPECT_TRUE(is_any_value(objects)) << objects.header;
 
   const Output lists = output_with_member(
@@ -112,7 +111,7 @@ TEST(Types, alternatives_that_cannot_be_told_apart_are_a_value_that_is_checked_a
   EXPECT_EQ(lists.problems,
             (Lines{"api.yaml:9:11: warning: this alternative and the one at api.yaml:8:11 "
                    "(#/components/schemas/C/oneOf/0) cannot be told apart: both are arrays, so the value is a "
-                   "json::Value: make one schema of them, or objects with a discriminator "
+                   "json::Value: combine them into one schema, or make them objects with a discriminator "
                    "(#/components/schemas/C/oneOf/1)"}));
   EXPECT_TRUE(is_any_value(lists)) << lists.header;
 }
@@ -140,8 +139,7 @@ TEST(Types, an_alternative_beside_a_discriminator_needs_a_name_or_constants) {
   EXPECT_EQ(
       output.problems,
       (Lines{"api.yaml:10:11: warning: nothing says which values of the discriminator 'kind' lead to this "
-             "alternative, so the value is a json::Value: write it as a $ref, or the values as a const or an enum "
-             "of the property (#/components/schemas/C/oneOf/1)"}));
+             "alternative, so the value is a json::Value: write the alternative as a $ref, or give the property a const or an enum (#/components/schemas/C/oneOf/1)"}));
   EXPECT_TRUE(is_any_value(output)) << output.header;
 }
 
@@ -156,7 +154,7 @@ TEST(Types, a_value_of_a_discriminator_leads_to_one_alternative) {
       "      discriminator: {propertyName: kind}\n");
   EXPECT_EQ(output.problems,
             (Lines{"api.yaml:11:11: warning: the value 'y' of the discriminator leads here and to api.yaml:10:11 "
-                   "(#/components/schemas/C/oneOf/0), so the value is a json::Value: give it a mapping "
+                   "(#/components/schemas/C/oneOf/0), so the value is a json::Value: give the discriminator a mapping "
                    "(#/components/schemas/C/oneOf/1)"}));
   EXPECT_TRUE(is_any_value(output)) << output.header;
 }
@@ -169,7 +167,7 @@ TEST(Types, a_mapping_of_a_discriminator_leads_to_an_alternative) {
                          "      oneOf: [{$ref: '#/components/schemas/A'}, {$ref: '#/components/schemas/B'}]\n"
                          "      discriminator: {propertyName: kind, mapping: {d: D}}\n");
   EXPECT_EQ(output.problems,
-            (Lines{"api.yaml:11:53: warning: the mapping of 'd' is not one of the alternatives, so the value is a "
+            (Lines{"api.yaml:11:53: warning: the mapping of 'd' leads to none of the alternatives, so the value is a "
                    "json::Value: name one of them (#/components/schemas/C/discriminator/mapping/d)"}));
   EXPECT_TRUE(is_any_value(output)) << output.header;
 }
@@ -183,7 +181,7 @@ TEST(Types, a_discriminator_is_a_property_of_each_alternative_that_is_an_object)
       output_with_member("    A: {type: object, properties: {kind: {type: string}}}\n" + b + "    C:\n" + alternatives);
   EXPECT_EQ(output.problems,
             (Lines{"api.yaml:9:49: warning: the discriminator 'kind' is not a property of this alternative, so the "
-                   "value is a json::Value: give it the property (#/components/schemas/C/oneOf/1)"}));
+                   "value is a json::Value: add the property to the alternative (#/components/schemas/C/oneOf/1)"}));
   EXPECT_TRUE(is_any_value(output)) << output.header;
 
   const Output around = output_with_member("    A: {type: object, properties: {x: {type: string}}}\n" + b +
@@ -222,7 +220,7 @@ TEST(Types, the_lengths_of_a_file_are_numbers_of_bytes) {
   EXPECT_TRUE(has(output, "must have 1 to 9 bytes"));
   EXPECT_TRUE(has(output, "check_file_1_to_9(value)"));
   EXPECT_EQ(output_of(head + "    A: {type: string, format: binary, pattern: a}\n").problems,
-            (Lines{"api.yaml:6:5: error: a string of format binary is bytes, whose number alone can be limited "
+            (Lines{"api.yaml:6:5: error: a string of format binary is bytes: only their number can be limited "
                    "(#/components/schemas/A)"}));
 }
 
@@ -287,7 +285,7 @@ TEST(Types, a_default_that_has_no_form_in_cpp_is_an_error) {
              "api.yaml:7:70: error: the default 3000000000 cannot be written as a std::int32_t of C++ "
              "(#/components/schemas/B/properties/x/default)"}));
   const std::string of_any =
-      " of a default has no type of C++: an integer has at most 64 bits, any other number is within a double "
+      " of a default fits no C++ type: an integer must fit into 64 bits, any other number into a double "
       "(#/components/schemas/A/properties/x/default";
   EXPECT_EQ(
       output_of(head + "    A: {type: object, properties: {x: {default: {a: [99999999999999999999]}}}}\n").problems,

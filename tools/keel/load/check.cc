@@ -57,7 +57,7 @@ Result<Check::Member> parse_member(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
     return Error::text(Code::InvalidArgument,
-                       "'" + std::string(text) + "' is not a member and its value, as user.name=Ada");
+                       "'" + std::string(text) + "' is not a member with its value, such as user.name=Ada");
   }
   return Check::Member{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }

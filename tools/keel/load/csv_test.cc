@@ -30,13 +30,13 @@ TEST(Csv, a_byte_order_mark_is_no_part_of_the_first_name) {
   ASSERT_TRUE(csv);
   EXPECT_EQ(csv->column("id"), 0u);
   EXPECT_EQ(Csv::parse("\xef\xbb\xbf", "x.csv").error().message(),
-            "x.csv:1: no lines: the first names the columns, values follow");
+            "x.csv:1: no values: the first line names the columns, and the lines after it have the values");
 }
 
 TEST(Csv, mistakes_are_told_with_their_line) {
   const std::pair<const char*, const char*> mistakes[] = {
-      {"", "x.csv:1: no lines"},
-      {"a,b\n", "x.csv:1: no lines"},
+      {"", "x.csv:1: no values"},
+      {"a,b\n", "x.csv:1: no values"},
       {"a,,b\n1,2,3\n", "x.csv:1: a column has no name"},
       {"a,a\n1,2\n", "x.csv:1: two columns are named 'a'"},
       {"a,b\n1,2\n3\n", "x.csv:3: 1 fields, but 2 columns"},

@@ -42,7 +42,7 @@ Generator::Generator(io::Loop& loop, const Mix& mix, const Plan& plan, int threa
 }
 
 Generator::~Generator() {
-  KEEL_CHECK(is_finished(), "a generator has finished before it is destroyed");
+  KEEL_CHECK(is_finished(), "a generator must have finished before it is destroyed");
   loop_.stop_timer(tick_timer_);
 }
 

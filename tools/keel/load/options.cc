@@ -27,7 +27,7 @@ Result<std::uint64_t> count(std::string_view name, std::string_view value, std::
 Result<Duration> duration(std::string_view name, std::string_view value, bool may_be_none) {
   const auto time = parse_duration(value);
   if (time && (may_be_none || *time > Duration())) return *time;
-  return wrong(name, value, "a time with its unit, as 10s, 250ms or 2min,");
+  return wrong(name, value, "a time with its unit, such as 10s, 250ms or 2min,");
 }
 
 // "1000", or "1000..5000 over 30s".
@@ -230,7 +230,7 @@ class Parser {
   }
 
   Result<> finish() {
-    if (options_.text.empty()) return fail(Code::InvalidArgument, "a URL is missing, as http://127.0.0.1:8080/");
+    if (options_.text.empty()) return fail(Code::InvalidArgument, "a URL is missing, such as http://127.0.0.1:8080/");
     Plan& plan = options_.plan;
     const bool has_list = !options_.requests.empty() || !mixed_.empty();
     if (has_list && options_.url.target != "/") {
@@ -243,7 +243,7 @@ class Parser {
       options_.requests.push_back(common_);
     }
     if (!options_.url.is_secure && (!options_.roots.empty() || options_.sessions != 0)) {
-      return fail(Code::InvalidArgument, "--roots and --sessions are for a URL of https");
+      return fail(Code::InvalidArgument, "--roots and --sessions are only for an https URL");
     }
     if (rate_ && !options_.steps.empty()) return fail(Code::InvalidArgument, "--rate and --steps: only one of them");
     if (options_.capacity > 0 && options_.steps.empty()) return fail(Code::InvalidArgument, "--capacity needs --steps");
@@ -300,13 +300,13 @@ std::string_view help() noexcept {
 
   keel load http://127.0.0.1:8080/hello                     as fast as 64 connections can: closed loop
   keel load http://127.0.0.1:8080/hello --rate 20000        20,000 a second, whatever the server does: open loop
-  keel load http://127.0.0.1:8080/hello --steps 50,80,95,100,120   at those percent of the measured capacity
+  keel load http://127.0.0.1:8080/hello --steps 50,80,95,100,120   at these percentages of the measured capacity
 
 How much
   --connections N|'A..B over T'   connections, or a ramp from A to B (64)
-  --rate R|'A..B over T'          requests per second, due at times decided beforehand; latencies begin when due
+  --rate R|'A..B over T'          requests per second, due at times decided beforehand; latency counts from that time
   --arrivals poisson|constant     how these times are spread (poisson)
-  --steps P,P,...                 a run for each of these percent of the capacity
+  --steps P,P,...                 one run for each of these percentages of the capacity
   --capacity R                    requests per second that count as 100 % (measured in a closed loop)
   --duration T                    measured time (10s)         --warmup T    before it (1s)
   --depth N                       pipelined requests (1)      --churn N     a new connection after N requests
@@ -322,15 +322,15 @@ What
 
 Where
   --threads N (1)   --cores 1,2   (pins the threads)   --engine auto|uring|epoll
-  --busy-poll T     polls for responses for this time before it sleeps (20us where each thread has its own core, else 0)
+  --busy-poll T     polls for this long before it sleeps (20us where each thread has its own core, else 0)
   --server-pid PID  shows the server's CPU time, and whether the server or this client is the bottleneck
-  --server-cores N  how many cores it has (those it may run on)
-  --roots FILE      for https: the trusted roots, certificates in PEM (the system's)
-  --sessions N      for https: sessions that are kept and resumed (0: each new connection makes a full handshake)
-  --json FILE       the whole report; - writes it instead of the text
+  --server-cores N  how many cores the server has (default: those that it may run on)
+  --roots FILE      for https: the trusted root certificates, in PEM (the system's)
+  --sessions N      for https: how many sessions are kept and resumed (0: each new connection makes a full handshake)
+  --json FILE       writes the whole report as JSON; - writes it to standard output instead of the text
 
-Exit code: 0 when all responses were as expected, 1 when not or when there was no server, 2 when the options are wrong,
-130 when interrupted (Ctrl-C: the results so far are shown).
+Exit code: 0 when all responses were as expected, 1 when one was not or no server responded, 2 when the options are
+wrong, 130 when interrupted (Ctrl-C: the results so far are shown).
 )";
 }
 

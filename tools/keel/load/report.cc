@@ -222,7 +222,7 @@ std::string text(const Measurement& measurement) {
     if (measurement.is_open) line("service", percentiles_text(counts.service) + "   from sending");
   }
   if (counts.waiting != 0) {
-    line("", fmt::format("this includes {} request{} without a response, with the time that they had waited",
+    line("", fmt::format("this includes {} request{} without a response, each with the time that it had waited",
                          format_count(counts.waiting), counts.waiting == 1 ? "" : "s"));
   }
   line("bytes", fmt::format("{} received, {} sent, {} connections opened", bytes_text(counts.bytes_received),
@@ -238,7 +238,7 @@ std::string text(const Measurement& measurement) {
     line("server", fmt::format("{:.2f} of its cores, {:.2f} us CPU per request", *measurement.server_utilisation,
                                *measurement.server_cpu_us));
   } else {
-    line("server", "utilisation not known; give its process id with --server-pid");
+    line("server", "utilisation unknown; give the server's process id with --server-pid");
   }
   return out;
 }

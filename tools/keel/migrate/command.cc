@@ -33,37 +33,37 @@ constexpr std::string_view help_text =
     R"(keel migrate status|up|down|redo|check|new [options]
 
 Applies the files NNNN_name.sql of a folder to a database, and undoes them with their NNNN_name.down.sql.
-A service does the first by itself when it starts and has database.migrations.
+A service with database.migrations applies them itself when it starts.
 
   status   prints each file, and when it was applied
-  up       applies those that are not applied, each once
-  down     undoes the last one, or several (--steps)
-  redo     undoes the last one and applies it again; it may have been edited
-  check    applies and undoes all files in a database that is gone afterwards (SQLite: in memory; PostgreSQL: one of
-           KEEL_SCRATCH_POSTGRES_URL, or of Debian's programs); and where the database is there, finds out whether
-           it agrees with them. Changes nothing.
-  new      makes the next file: keel migrate new add_orders [--down]
+  up       applies the files that are not applied, each once
+  down     undoes the last applied file, or several (--steps)
+  redo     undoes the last applied file and applies it again; the file may have been edited
+  check    applies and undoes all files in a temporary database (SQLite: in memory; PostgreSQL: on the server of
+           KEEL_SCRATCH_POSTGRES_URL, or on one that Debian's programs start). If the database exists, also checks
+           whether it agrees with the files. Does not change the database.
+  new      creates the next file: keel migrate new add_orders [--down]
 
-  --database PLACE   the SQLite database, a file, which up makes; or a PostgreSQL database, postgres://user@host/name,
-                     with the password in PGPASSWORD or .pgpass. Default: what KEEL_DATABASE__TYPE and
-                     KEEL_DATABASE__URL, KEEL_DATABASE__URL_FILE or KEEL_DATABASE__PATH say, as to a service; else
-                     data/app.db
-  --pooler           a pooler such as pgbouncer is between, as KEEL_DATABASE__POOLER=true says of KEEL_DATABASE__URL.
-                     A file with "-- keel: no transaction" needs the server itself.
+  --database PLACE   the file of the SQLite database, which up creates; or a PostgreSQL database,
+                     postgres://user@host/name, with the password in PGPASSWORD or .pgpass. Default: the database of
+                     KEEL_DATABASE__TYPE and KEEL_DATABASE__URL, KEEL_DATABASE__URL_FILE or KEEL_DATABASE__PATH, as for
+                     a service; else data/app.db
+  --pooler           the connection goes through a pooler such as pgbouncer, as KEEL_DATABASE__POOLER=true says of
+                     KEEL_DATABASE__URL. A file with "-- keel: no transaction" needs a direct connection.
   --migrations DIR   the folder (default: db/migrations)
-  --to N             up: no further than file number N
-  --steps N          down: how many (default: 1)
-  --down             new: a NNNN_name.down.sql as well
+  --to N             up: applies files up to number N
+  --steps N          down: how many files (default: 1)
+  --down             new: also creates NNNN_name.down.sql
   --timeout SEC      how long to wait for another process that writes (default: 5)
-  --json             prints one JSON object, errors too
+  --json             prints one JSON object, also for an error
 
-0002_orders.postgres.sql is applied to PostgreSQL in the place of 0002_orders.sql, and so for sqlite.
+On PostgreSQL, 0002_orders.postgres.sql is applied instead of 0002_orders.sql; on SQLite, 0002_orders.sqlite.sql.
 
-A file is applied in one transaction with the note of it, and processes that start together wait for each
-other. One whose first line is "-- keel: no transaction" runs statement by statement; when it was
-interrupted, up continues with the next one.
+One transaction applies a file and records it, and processes that start together wait for each other. A file
+whose first line is "-- keel: no transaction" runs statement by statement; if it is interrupted, up continues
+with the next statement.
 
-Ends with 0 when it was done, with 1 when a file or the database does not allow it (edited, missing or wrong
+Ends with 0 on success, with 1 when a file or the database does not allow it (edited, missing or wrong
 files, nothing to undo it with; check: a file that is not applied), and with 2 when a file cannot be opened, the
 server cannot be reached, the database stays locked, or the command line is wrong.
 )";
@@ -109,7 +109,7 @@ Result<> take_environment(Options& options) {
   options.database_from = options.is_postgres ? "KEEL_DATABASE__URL" : "KEEL_DATABASE__PATH";
   std::string place = variable(options.database_from.c_str());
   if (const std::string file = variable("KEEL_DATABASE__URL_FILE"); options.is_postgres && !file.empty()) {
-    if (!place.empty()) return wrong_use("KEEL_DATABASE__URL and KEEL_DATABASE__URL_FILE: one of them says the URL");
+    if (!place.empty()) return wrong_use("KEEL_DATABASE__URL and KEEL_DATABASE__URL_FILE: only one of them may be set");
     constexpr const char* name = "KEEL_DATABASE__URL_FILE";
     KEEL_TRY(const std::string path, config::expand_credentials(file, environ).because(name));
     KEEL_TRY(const config::Secret url, config::Secret::from_file(path).because(name));
@@ -336,8 +336,8 @@ int run_command(const std::vector<std::string>& arguments) {
   const Error& error = done.error();
   std::string text = error.describe();
   if (error.code() == Code::Unavailable && text.find("locked") != std::string::npos) {
-    text += "; another process has written for " + counted(options->timeout_sec, "second") +
-            ": wait for it, or give more time with --timeout";
+    text += "; another process has been writing for " + counted(options->timeout_sec, "second") +
+            ": wait until it ends, or give more time with --timeout";
   }
   tell(std::move(text));
   const bool is_of_files = error.code() == Code::FailedPrecondition || error.code() == Code::InvalidArgument ||

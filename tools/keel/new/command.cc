@@ -19,16 +19,16 @@ constexpr int was_wrong = 2;
 constexpr std::string_view help =
     R"(keel new NAME [--contract] [--dir FOLDER]
 
-Writes a service that keeps notes in SQLite: routes, a migration, tests in a simulation, presets of CMake,
-configuration, a unit of systemd and a Containerfile. It builds and passes its tests as it is; keel dev in
+Writes a service that keeps notes in SQLite: routes, a migration, tests in a simulation, CMake presets,
+configuration, a systemd unit and a Containerfile. The service builds and passes its tests as it is; keel dev in
 its folder serves it.
 
-  NAME           small letters, digits and '_', as tea_shop: the program and its CMake targets are called so
-  --contract     begins with an OpenAPI document, api.yaml, from which the routes, structs and checks come
-  --dir FOLDER   where to write it; ./NAME unless given. It must not exist.
+  NAME           lowercase letters, digits and '_', such as tea_shop: the name of the program and its CMake targets
+  --contract     starts from an OpenAPI document, api.yaml, from which routes, structs and checks are generated
+  --dir FOLDER   where to write the service (default: ./NAME). The folder must not exist.
 
 Ends with 0, with 1 when the folder exists or cannot be written, and with 2 for a name or an option that
-cannot be used. Nothing that exists is changed, and a folder that could not be written whole is removed.
+cannot be used. No existing file is changed, and a folder that could not be written completely is removed.
 )";
 
 int refuse(const Error& error, int code) {

@@ -137,7 +137,7 @@ TEST_F(NewCommand, says_what_is_wrong_with_its_use) {
     EXPECT_TRUE(ran.out.starts_with("keel new: " + line)) << ran.out;
   };
   expect("", "expected: keel new NAME");
-  expect("Tea-Shop", "Tea-Shop: a name consists of small letters");
+  expect("Tea-Shop", "Tea-Shop: a name consists of lowercase letters");
   expect("shop other", "other: unexpected argument: NAME is already given");
   expect("shop --into x", "--into: there is no such option");
   expect("shop --dir", "--dir: needs a folder");

@@ -172,7 +172,7 @@ Result<Names> Names::of(std::string_view name) {
   if (name.size() > bytes_max) return refuse("a name has at most 40 characters");
   if (!is_good(name)) {
     const std::string better = mended(name);
-    return refuse("a name consists of small letters, digits and single '_', and begins with a letter" +
+    return refuse("a name consists of lowercase letters, digits and single '_', and begins with a letter" +
                   (is_good(better) ? ": " + better : std::string()));
   }
   if (std::ranges::binary_search(taken, name)) return refuse("this word is taken; choose another name");

@@ -441,7 +441,7 @@ void SchemaDiff::compare_properties(const View& before, const View& after) {
     if (now == nullptr) {
       if (is_request) {
         note(after.is_closed() ? Change::Severity::Breaking : Change::Severity::Unclassified, "property-removed",
-             name + " is gone" + (after.is_closed() ? ", and others are not allowed" : ""), property,
+             name + " is gone" + (after.is_closed() ? ", and undeclared properties are not allowed" : ""), property,
              after.place("properties"));
       } else {
         note(was_required ? Change::Severity::Breaking : Change::Severity::Unclassified,
@@ -476,7 +476,7 @@ void SchemaDiff::compare_properties(const View& before, const View& after) {
            property);
     } else {
       note(before.is_closed() ? Change::Severity::Unclassified : Change::Severity::NonBreaking, "property-added",
-           text + (before.is_closed() ? ", and others were ruled out" : ""), before.place("properties"), property);
+           text + (before.is_closed() ? ", and undeclared properties were not allowed" : ""), before.place("properties"), property);
     }
   }
   // What is required need not be declared. Sorted, because the sets have no order.

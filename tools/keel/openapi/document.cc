@@ -263,7 +263,7 @@ Node* Document::look_up(const std::string& from, std::string_view reference, std
   if (known == ids_.end()) {
     if (has_scheme(base) || base.starts_with("//")) {
       return refuse("'" + std::string(reference) +
-                    "' is remote: nothing is read from a network; save the file beside this one, and refer to that");
+                    "' is remote: nothing is read from a network; save the file beside this one, and refer to the saved file");
     }
     if (address.starts_with('/')) {
       return refuse("'" + std::string(reference) + "' is an absolute path: write it relative to this file");
@@ -291,7 +291,7 @@ Node* Document::by_fragment(Node& root, std::string_view fragment, std::string* 
     Arena arena;
     const auto decoded = uri::percent_decode(raw, arena);
     if (!decoded) {
-      *why = "'" + std::string(raw) + "' has a '%' that begins no escape";
+      *why = "'" + std::string(raw) + "' has a '%' that is not followed by two hexadecimal digits";
       return nullptr;
     }
     std::string key;

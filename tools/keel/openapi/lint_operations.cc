@@ -55,7 +55,7 @@ class OperationCheck {
         if (has_common_method(*item, *known->second)) {
           problems_.error(*item, what);
         } else {
-          problems_.warning(*item, what + ", which has other methods: write one path");
+          problems_.warning(*item, what + ", which has other methods: combine them under one path");
         }
       }
     }
@@ -147,8 +147,7 @@ class OperationCheck {
     if (all != nullptr && are_equal(*all, *servers)) return;
     problems_.warning(*servers,
                       "'servers' of " + what +
-                          " has no effect: its route begins with the path of the document's first server, and "
-                          "a client sends it to its base_url");
+                          " has no effect: routes begin with the path of the document's first server, and a client sends requests to its base_url");
   }
   // Whether the service sends the request: the operation is in 'webhooks' or 'callbacks'.
   static bool is_sent(const Node& operation) {
@@ -172,7 +171,7 @@ class OperationCheck {
     for (const Segment& segment : segments_of(item.key)) {
       if (!segment.has_more) continue;
       problems_.error(item, "the path " + quoted(item.key) +
-                                " cannot be routed: a segment has at most one parameter, and the one of " +
+                                " cannot be routed: a segment has at most one parameter, and the segment of " +
                                 quoted(segment.name) + " has more");
       return false;
     }

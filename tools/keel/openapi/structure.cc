@@ -111,7 +111,7 @@ class Walk {
     const bool is_text = child.key == "summary" || child.key == "description" || child.key.starts_with("x-");
     if (child.key == "$ref" || is_text) return;
     problems_.error(child,
-                    quoted(child.key) + " beside the $ref of a path is not supported: write it where that leads");
+                    quoted(child.key) + " beside the $ref of a path is not supported: write it in the path item that the $ref leads to");
   }
 
   void visit_field(Node& node, Node& child, Role role) {
@@ -123,7 +123,7 @@ class Walk {
       const bool is_schema = role == Role::Schema;
       problems_.error(child, quoted(child.key) + (is_schema ? " is not a keyword of " : " is not a field of ") +
                                  std::string(to_string(role)) + " in " + in_version() +
-                                 (document_.is_32() ? "; of OpenAPI 3.2 only what 3.1 has is supported" : "") +
+                                 (document_.is_32() ? "; of OpenAPI 3.2, only what 3.1 also has is supported" : "") +
                                  suggestion(child.key, names));
     } else if ((field->flags & Field::Unsupported) != 0) {
       problems_.error(child, quoted(child.key) + " is not supported");

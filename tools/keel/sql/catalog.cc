@@ -109,7 +109,7 @@ class QueryReading {
       error(filter_places_[filters_max],
             what + ": at most " + std::to_string(filters_max) + " are allowed; write several queries");
     } else if (const std::size_t statements = orders << filters_.size(); statements > statements_max) {
-      error(query_.place, what + " and " + std::to_string(query_.sorts.size()) + " sort columns, which are " +
+      error(query_.place, what + " and " + std::to_string(query_.sorts.size()) + " sort columns, which make " +
                               std::to_string(statements) + " statements: at most " + std::to_string(statements_max) +
                               " are allowed; write several queries");
     }
@@ -119,7 +119,7 @@ class QueryReading {
     }
     const auto sorts = std::ranges::count_if(query_.pieces, &Query::Piece::is_sort);
     if (!query_.sorts.empty() && sorts != 1) {
-      error(query_.sort_place, "-- sort: belongs to one `order by $sort` in the statement, and there " +
+      error(query_.sort_place, "-- sort: needs exactly one `order by $sort` in the statement, and there " +
                                    (sorts == 0 ? std::string("is none") : "are " + std::to_string(sorts)));
     }
   }
@@ -210,7 +210,7 @@ class QueryReading {
     }
     if (key->filters.size() != 1) {
       error(key->place, '$' + key->name + " is used outside of the block " + in_quotes(filter) +
-                            ", too, where it may have no value: use it in its block alone");
+                            ", too, where it may have no value: use it only in the block");
       return;
     }
     filter_of_[key->name] = filter;
@@ -559,7 +559,7 @@ Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, 
   std::map<std::string, Place> stems;
   TypeNames types(problems);
   for (Catalog::File& file : catalog.files) {
-    if (file.stem == "rows") problems.add({file.source, 0}, "rows.h has the types of rows: name the file otherwise");
+    if (file.stem == "rows") problems.add({file.source, 0}, "rows.h is the header with the types of rows: give the file another name");
     const auto [same, is_new_stem] = stems.emplace(file.stem, Place{file.source, 0});
     if (!is_new_stem) {
       problems.add({file.source, 0}, file.stem + ".h is made of " + problems.path(same->second.source) + " already");

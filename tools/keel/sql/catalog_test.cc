@@ -147,7 +147,7 @@ TEST_F(QueriesOf, blocks_and_orders_are_as_many_as_a_view_of_a_table_has) {
   EXPECT_EQ(std::ranges::count(view, '\n'), 8 * 64) << view.substr(0, 2000);
   EXPECT_EQ(std::ranges::count(function(with_blocks(8, "-- sort: name\n")), '\n'), 2 * 256);
   EXPECT_EQ(said(with_blocks(7, "-- sort: id, name, email\n")),
-            "a.sql:1:10: error: f has 7 optional blocks and 3 sort columns, which are 768 statements: at most 512 are "
+            "a.sql:1:10: error: f has 7 optional blocks and 3 sort columns, which make 768 statements: at most 512 are "
             "allowed; write several queries");
   // A mistake that only statements without a certain block have.
   const std::string said_of_one = said(
@@ -166,7 +166,7 @@ TEST_F(QueriesOf, orders_are_columns_that_are_named) {
   EXPECT_EQ(said("-- name: f :many\n-- sort: nmae\nselect id from users order by $sort"),
             "a.sql:3:31: error: no such column: nmae; did you mean name?");
   EXPECT_EQ(said("-- name: f :many\n-- sort: name\nselect id from users"),
-            "a.sql:2:10: error: -- sort: belongs to one `order by $sort` in the statement, and there is none");
+            "a.sql:2:10: error: -- sort: needs exactly one `order by $sort` in the statement, and there is none");
   EXPECT_EQ(said("-- name: f :many\n-- sort: name; drop table users\nselect id from users order by $sort"),
             "a.sql:2:10: error: expected columns: -- sort: name, users.created_at");
   EXPECT_EQ(said("-- name: f :many\n-- sort: id, id\nselect id from users order by $sort"),
@@ -236,8 +236,7 @@ TEST_F(QueriesOf, blocks_that_are_wrong_say_how_they_are_written) {
       "needs");
   EXPECT_EQ(
       said("-- name: f :many\nselect id from users where id = $a\n /*? a */ and user_id = $a"),
-      "a.sql:2:33: error: $a is used outside of the block 'a', too, where it may have no value: use it in its block "
-      "alone");
+      "a.sql:2:33: error: $a is used outside of the block 'a', too, where it may have no value: use it only in the block");
   EXPECT_EQ(said(with_blocks(9, "")),
             "a.sql:11:10: error: f has 9 optional blocks: at most 8 are allowed; write several queries");
   EXPECT_EQ(said("-- name: f :many\nselect id from users\n /*? a */ union select name from users\n"),

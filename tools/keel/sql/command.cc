@@ -27,32 +27,33 @@ constexpr std::string_view help =
     R"(keel sql check --migrations DIR [--database NAMES] [--lock FILE] [--allow-none] FILE...
 keel sql prepare --migrations DIR [--lock FILE] [--server URL] [--check] [--allow-none] FILE...
 
-Prepares every SQL statement of C++ sources on a database that has the migrations of DIR, and says what is
-wrong with it: a misspelt table or column, bad syntax, a statement that gives no rows where rows are read.
+Prepares every SQL statement of C++ sources on a database to which the migrations of DIR are applied, and prints
+its mistakes: a misspelt table or column, bad syntax, a statement that returns no rows where rows are read.
 
 A statement is the first argument of query, query_one, query_optional, query_many, execute, stream<T> and
-copy_out<T>, called of an object: string literals, or a constant or macro that one of the FILEs initialises
-with some. Of other arguments a note is printed. Calls of other classes are skipped by a comment "keel sql: skip"
-on their line, or by one that is the line before; "keel sql: sqlite" and "keel sql: postgres" say which database a
-statement is for.
+copy_out<T>, called on an object: string literals, or a constant or macro that one of the FILEs initializes with
+string literals. For any other argument a note is printed. To skip a call of another class, write a comment
+"keel sql: skip" on its line or on the line before; "keel sql: sqlite" and "keel sql: postgres" say which database
+a statement is for.
 
   --migrations DIR   the folder of the files NNNN_name.sql
-  --database NAMES   what the statements are for: sqlite (default), postgres, or sqlite,postgres, where each
-                     statement has to run on both
-  --allow-none       files without a statement are good too: their queries are elsewhere (keel gen sql)
+  --database NAMES   the databases that the statements are for: sqlite (default), postgres, or sqlite,postgres;
+                     with the last, each statement has to run on both
+  --allow-none       accepts files without a statement: their queries are elsewhere (keel gen sql)
 
-SQLite is asked in memory. What PostgreSQL says is in a file that belongs into the repository, so that check needs
-no server; it fails when a migration or a statement has changed since that was written. prepare writes it:
+SQLite checks the statements in memory. The results of PostgreSQL are in a file that belongs in the repository, so
+that check needs no server; it fails when a migration or a statement has changed since the file was written. prepare
+writes the file:
 
   --lock FILE        the file (default: statements.lock beside DIR)
-  --server URL       where the server is (default: KEEL_SCRATCH_POSTGRES_URL, or Debian's programs, of which one is
-                     started in a temporary folder). A database is made for it and removed.
+  --server URL       the server (default: KEEL_SCRATCH_POSTGRES_URL; without it, one is started from Debian's
+                     programs, in a temporary folder). prepare creates a temporary database on it.
   --check            prepare writes nothing, and ends with 1 when the file is not what the server says
   --prepare-by TEXT  the command that messages name in place of keel sql prepare
 
-Ends with 0 when all statements are good, 1 when one is not, there is none, or the file of PostgreSQL is missing or
-old, 2 when DIR or a FILE cannot be used, or no PostgreSQL can be had. CMake: keel_sql(TARGET MIGRATIONS DIR) runs it
-on the sources of a target when they are built, and as a test.
+Ends with 0 when all statements are valid, 1 when one is not, there is none, or the file for PostgreSQL is missing or
+outdated, 2 when DIR or a FILE cannot be used, or no PostgreSQL is available. CMake's keel_sql(TARGET MIGRATIONS DIR)
+runs the check on the sources of a target when they are built, and as a test.
 )";
 
 struct Options {

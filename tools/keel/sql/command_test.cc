@@ -137,7 +137,7 @@ TEST_F(SqlCommand, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) 
   EXPECT_EQ(none.code, 1);
   EXPECT_EQ(
       none.out,
-      "keel sql: statements.lock is missing; it would have what PostgreSQL says about the statements: run " + command);
+      "keel sql: statements.lock is missing; it records what PostgreSQL says about the statements: run " + command);
   const Ran nowhere = keel("prepare --migrations migrations --server postgres://keel@127.0.0.1:1/x users.cc");
   EXPECT_EQ(nowhere.code, 2);
   EXPECT_NE(nowhere.out.find("127.0.0.1:1"), std::string::npos) << nowhere.out;
@@ -232,7 +232,7 @@ TEST_F(SqlProject, for_postgres_has_a_target_that_asks_a_server) {
   const Ran none = build();
   EXPECT_NE(none.code, 0);
   EXPECT_NE(
-      none.out.find("keel sql: statements.lock is missing; it would have what PostgreSQL says about the statements: "
+      none.out.find("keel sql: statements.lock is missing; it records what PostgreSQL says about the statements: "
                     "run cmake --build " +
                     folder_ / "build --target shop_sql_prepare"),
       std::string::npos)

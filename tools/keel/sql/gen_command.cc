@@ -35,40 +35,41 @@ constexpr std::string_view gen_help =
              [--database NAMES] [--lock FILE] [--check] FILE...
 keel gen sql --migrations DIR --database postgres --prepare [--lock FILE] [--server URL] FILE...
 
-Writes the C++ of SQL queries: for each a function whose parameters and rows have the types that the
-database says. Every statement is prepared on a database that has the migrations of DIR.
-CMake's keel_sql(TARGET QUERIES FILE... MIGRATIONS DIR) calls it.
+Generates C++ from SQL queries: for each query a function whose parameters and rows have the types that the
+database reports. Every statement is prepared on a database to which the migrations of DIR are applied.
+CMake's keel_sql(TARGET QUERIES FILE... MIGRATIONS DIR) runs this command.
 
     -- name: find_user :optional User
     select id, name from users where email = $email;
 
   :one       the row, or the error NotFound         :exec    what was changed
   :optional  the row, or nothing                    :batch   runs for each of several structs, all or none
-  :many      all rows                               :stream  awaits a callback with some rows at a time
+  :many      all rows                               :stream  awaits a callback for each batch of rows
 
   --migrations DIR     the folder of the files NNNN_name.sql
-  --out FOLDER         where the files go: FOLDER/NAME/rows.h, and of each FILE users.sql a users.h and users.cc.
-                       Only those that change are written; generated ones that are left over are removed.
-  --namespace NAME     of the code (default: queries); of shop::queries the last part is the folder
-  --contract DOCUMENT  the OpenAPI document that types of the program are made of: messages have their places in it
-  --database NAMES     what the statements are for: sqlite (default), postgres, or sqlite,postgres, where each
-                       statement has to run on both
-  --check              writes nothing; ends with 1 when a file is not as it would be written
+  --out FOLDER         where the files go: FOLDER/NAME/rows.h, and users.h and users.cc for a FILE users.sql.
+                       Only files that change are written; generated files that are no longer needed are removed.
+  --namespace NAME     the namespace of the code (default: queries); its last part is the folder
+  --contract DOCUMENT  the OpenAPI document from which types of the program are generated: messages name places in it
+  --database NAMES     the databases that the statements are for: sqlite (default), postgres, or sqlite,postgres;
+                       with the last, each statement has to run on both
+  --check              writes nothing; ends with 1 when a file differs from what would be written
 
-SQLite is asked in memory. What PostgreSQL says is in a file that belongs into the repository, so that this needs
-no server; it fails when a migration or a statement has changed since that was written:
+SQLite checks the statements in memory. The results of PostgreSQL are in a file that belongs in the repository, so
+that this command needs no server; it fails when a migration or a statement has changed since the file was written:
 
   --lock FILE          the file (default: queries.lock beside DIR)
-  --prepare            asks a PostgreSQL and writes the file, in a database that is made for it and removed. With
-                       --check it writes nothing, and ends with 1 when the file is not what the server says.
-  --server URL         where it is (default: KEEL_SCRATCH_POSTGRES_URL, or Debian's programs, of which one is started
-                       in a temporary folder)
+  --prepare            prepares the statements on a PostgreSQL server, in a temporary database, and writes the file.
+                       With --check, writes nothing, and ends with 1 when the file is not what the server says.
+  --server URL         the server (default: KEEL_SCRATCH_POSTGRES_URL; without it, one is started from Debian's
+                       programs, in a temporary folder)
   --prepare-by TEXT    the command that messages name in place of this one
 
-docs/queries.md says what else the files may have: types, optional blocks, orders.
+docs/queries.md says what else the files may contain: types, optional blocks, orders.
 
-Ends with 0 when the files are there, with 1 when a query has a mistake, which is printed with file,
-line and column, with 2 when a file cannot be read or written, no PostgreSQL can be had, or the command line is wrong.
+Ends with 0 when the files are up to date, with 1 when a query has a mistake, which is printed with file,
+line and column, with 2 when a file cannot be read or written, no PostgreSQL is available, or the command line is
+wrong.
 )";
 
 struct GenArguments {

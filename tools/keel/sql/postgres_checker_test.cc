@@ -130,7 +130,7 @@ TEST_F(PostgresChecker, says_what_is_wrong_where_and_what_may_be_meant) {
   EXPECT_EQ(columns("select 'ä', id from user_s"), "relation \"user_s\" does not exist; did you mean users? at 21");
   EXPECT_EQ(columns("selec 1"), "syntax error at or near \"selec\" at 0");
   const std::string cure =
-      ": write what it is, as in cast($name as text), or write a block /*? name */ for what may be left out";
+      ": write its type, as in cast($name as text), or write a block /*? name */ for a part that may be left out";
   EXPECT_EQ(columns("select id from users where $1 is null"), "could not determine data type of parameter $1" + cure);
   EXPECT_EQ(columns("select id from users where $1 is null or name = $1"),
             "could not determine data type of parameter $1" + cure + " at 27");

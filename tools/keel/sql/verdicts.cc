@@ -174,11 +174,11 @@ std::vector<std::string> VerdictChecker::unused() const {
 Result<Verdicts> VerdictFile::read() const {
   const auto text = gen::read_file(path);
   if (!text && std::filesystem::exists(std::filesystem::symlink_status(path))) {
-    return Error::text(Code::PermissionDenied, path + " cannot be read: it is no file, or may not be read");
+    return Error::text(Code::PermissionDenied, path + " cannot be read: it is not a file, or permission is denied");
   }
   if (!text) {
     return Error::text(Code::FailedPrecondition,
-                       path + " is missing; it would have what PostgreSQL says about " + subject + ": run " + command);
+                       path + " is missing; it records what PostgreSQL says about " + subject + ": run " + command);
   }
   auto verdicts = Verdicts::read(*text);
   if (!verdicts) {
