@@ -8,29 +8,29 @@
 //   if (result.not_found() != nullptr) …
 //   const api::Product product = co_await products.get_product({.id = 7}).value();       // 200, or an error
 //
-// A client has a function for each operation. It takes the struct that the service's handler takes, and returns one of
-// the responses that the contract declares, read and checked. Calls go through an http::Client or http::SharedClient
-// (http/client/client.h), and use its pool, deadlines, retries, redirects and circuit breaker.
+// A client has a function for each operation. The function takes the same struct as the service's handler, and returns
+// one of the responses that the contract declares, read and checked. Calls go through an http::Client or an
+// http::SharedClient (http/client/client.h), and use its pool, deadlines, retries, redirects and circuit breaker.
 //
 // Give the credentials of each security scheme once, as a text or as a function that returns the text for each call: a
-// token (Bearer, OAuth 2, OpenID Connect), a key, or "user:password" (Basic). The first alternative of an operation's
-// `security` whose credentials the client has is sent, as secret fields; a client certificate is the connection's
-// (ClientPoolOptions::https).
+// token (Bearer, OAuth 2, OpenID Connect), a key, or "user:password" (Basic). For each call, the client sends the
+// credentials of the first alternative of the operation's `security` for which it has all of them, as secret fields. A
+// client certificate is configured for the connection (ClientPoolOptions::https).
 //
 // A body that the service's handler reads as it arrives is an Upload, and so is the content of each file of a form that
-// is read as it arrives (upload.h). Where a successful response has a content that is not typed JSON, name_stream()
-// gives a Streamed, which is read piece by piece; name() has it whole.
+// is read as it arrives (upload.h). For an operation `name` with a successful response that is not typed JSON,
+// name_stream() returns a Streamed, which is read piece by piece; name() returns the whole content.
 //
 // Errors:   InvalidArgument: a parameter cannot be expressed in its style (output.h), the client lacks credentials that
 //           the operation requires, or the contract does not have the media type; nothing has been sent. Upstream, from
-//           the environment (base/error.h): a response that the contract does not declare, or that is not as it says
-//           (reply.h); and of value(), any response that is not a success. The message has the operation, method and
-//           URL, the status, and what is wrong, with its pointer. Those of the http::Client and of a provider, with the
-//           operation in front.
-// Lifetime: the http::Client outlives it; it outlives its calls. A request is written before its function returns: it
-//           need not live until the call has ended. Results own their content.
-// Threads:  those of the http::Client. With a SharedClient any worker may call it, concurrently; providers are called
-//           on the calling worker.
+//           the environment (base/error.h): a response that the contract does not declare, or that does not match the
+//           contract (reply.h); for value(), also any response that is not a success. The message has the operation,
+//           method and URL, the status, and each violation with its pointer. Errors of the http::Client and of a
+//           provider are passed on, with the operation in front of the message.
+// Lifetime: the http::Client outlives the client; the client outlives its calls. A function writes its request before
+//           it returns: the request need not live until the call has ended. Results own their content.
+// Threads:  those of the http::Client. With a SharedClient, any worker may call the client, concurrently with others;
+//           providers are called on the calling worker.
 // Cancel:   as a call of the http::Client.
 // Cost:     that of the call, of writing and reading the bodies, and a few allocations.
 
@@ -84,8 +84,8 @@ class Transport {
 // The credential of one security scheme. A value; its copies share its provider.
 class Credential {
  public:
-  // It is called for each call with the scopes that the operation requires; its error becomes the error of the call.
-  // The provider keeps a token for as long as it is valid.
+  // The provider is called for each call, with the scopes that the operation requires; its error becomes the error of
+  // the call. Caching a token while it is valid is up to the provider.
   using Provider = Function<Task<std::string>(Scopes)>;
 
   Credential() = default;  // No credential.
@@ -107,7 +107,8 @@ class Credential {
 
 // Options of one call, used only while its function runs. The members are views.
 struct CallOptions {
-  // The media type to ask for, one of the contract's, such as "text/csv". Empty: all of them, JSON first.
+  // The media type to ask for, one of the contract's, such as "text/csv". Empty: all of the contract's media types,
+  // JSON first.
   std::string_view accept = {};
   // A call with a key may be retried whatever its method is (ClientRequest::idempotency_key).
   std::string_view idempotency_key = {};
@@ -116,13 +117,14 @@ struct CallOptions {
   std::span<const http::Field> headers = {};
 };
 
-// The members of a result beside its declared responses.
+// The members that every result has in addition to its declared responses.
 class Outcome {
  public:
   http::Status status() const noexcept { return status_; }
-  // The value of the field with that name, several ones joined by commas; nullopt when there is none.
+  // The value of the field with that name, or the values of several such fields joined by commas; nullopt when there is
+  // none.
   std::optional<std::string> header(std::string_view name) const;
-  // The URL that has responded, after redirects.
+  // The URL that the response came from, after redirects.
   const std::string& url() const noexcept { return url_; }
 
  protected:
@@ -157,8 +159,8 @@ class Streamed {
   std::optional<http::ClientStream> stream_;
 };
 
-// co_await client.get_product(request).value() gives the body of the one success, or an error. A base of generated
-// code.
+// A base class of generated code: co_await client.get_product(request).value() gives the body of the only successful
+// response, or an error.
 template <class R>
 struct ValueOfCall {
   auto value() && {
@@ -178,7 +180,7 @@ struct ValueOfCall {
   }
 };
 
-// This exists for generated code, because of a compiler bug: GCC 12 destroys an aggregate twice that is made within an
+// For generated code, because of a compiler bug: GCC 12 destroys an aggregate twice when it is created within an
 // awaiting expression (task/compiler_test.cc).
 template <class T>
 void refuse_made_in_call() noexcept {
@@ -192,7 +194,8 @@ struct ClientScheme {
   Scheme scheme;
 };
 
-// The common part of generated clients. Constant for a contract, except for the values that the application sets.
+// The common part of generated clients. The members are constant for a contract, except for those that the application
+// sets.
 struct ClientSettings {
   std::string base;  // Put in front of all paths.
   std::span<const ClientScheme> schemes = {};
@@ -206,7 +209,7 @@ class Call {
        const CallOptions& options);
 
   Output& out() noexcept { return out_; }
-  // Sets a body of one of these media types, which may be ranges; the body exists, or is not required.
+  // Sets a body of one of these media types, which may be ranges. It is an error when the body is missing and required.
   void upload(std::span<const std::string_view> media_types, std::string_view media_type, Upload&& body,
               bool is_required);
 

@@ -17,25 +17,24 @@
 //   }
 //
 // The fields of the form have to be sent before its files: they are read and checked before the handler is called, and
-// are its request.body. No more of the files is received than the handler reads, so that the memory for a request does
-// not depend on their size. A file that the handler does not read is skipped by the next call of next().
+// are its request.body. The server receives only as much of the files as the handler reads, so the memory for a request
+// does not depend on their size. A file that the handler does not read is skipped by the next call of next().
 //
 // Order:     next() gives the files in the order in which the client sends them, whatever their names are.
-// Errors:    422 (http::Rejection, with the name of the field) as soon as it is known: a field with an invalid value, a
-//            missing field or file, a file that is too large or too small (maxLength, minLength, in bytes), one that
-//            has another Content-Type than its `encoding` says, more than one file with a name, more or fewer than a
-//            list may have, a field after the first file, and a part that the schema excludes. 400: what is not
-//            multipart (http/server/multipart.h). 413: a body above the limit of the route, fields of more than
-//            fields_bytes_max, more than fields_max of them, more than parts_max parts, file names of more than
-//            names_bytes_max. Those of http::Request::read_body(). After an error every call fails. A handler that has
-//            stored a part of a file discards it when a call fails. What comes after a file is known only when the
-//            handler has read to the end: until next() has returned nullopt, a form may still turn out to be
-//            incomplete.
+// Errors:    422 (http::Rejection, with the name of the field), as soon as the mistake is known: a field with an
+//            invalid value, a missing field or file, a file that is too large or too small (maxLength, minLength, in
+//            bytes), one that has another Content-Type than its `encoding` says, more than one file with a name, more
+//            or fewer than a list may have, a field after the first file, and a part that the schema excludes. 400: a
+//            body that is not valid multipart (http/server/multipart.h). 413: a body above the limit of the route,
+//            fields of more than fields_bytes_max, more than fields_max of them, more than parts_max parts, file names
+//            of more than names_bytes_max. Those of http::Request::read_body(). After an error
+//            every call fails. Until next() has returned nullopt, a form may still turn out to be invalid or
+//            incomplete: a handler that has stored files, or a part of one, discards them when a call fails.
 // Lifetime:  that of the request. A piece is valid until the next call; the names and types of files are valid as long
 //            as the request.
 // Threads:   the worker of the request; one call at a time.
 // Cancel:    as http::Request::read_body().
-// Cost:      linear; a piece is a view into what was received. Fields are collected in memory, files never are.
+// Cost:      linear; a piece is a view into the received bytes. Fields are collected in memory, files never are.
 
 #pragma once
 
@@ -55,14 +54,14 @@
 
 namespace keel::contract {
 
-// What becomes of a part whose name the schema does not have.
+// How a part is treated whose name is not in the schema.
 enum class Undeclared : std::uint8_t { Skipped, Rejected, Kept };
 
 // A form that is read as it arrives, as the contract describes it: for generated code.
 struct ReceivedForm {
   std::span<const FileRule> files;
   std::span<const Field> fields = {};
-  Form others = Form::Either;  // The form of fields that are kept, and not in `fields`.
+  Form others = Form::Either;  // The form of kept fields that are not in `fields`.
   Undeclared undeclared = Undeclared::Skipped;
   bool is_required = true;
   std::size_t offset = 0;                 // The offset of the struct of the fields.
@@ -79,7 +78,7 @@ class FormReader {
   static constexpr std::size_t fields_bytes_max = 256 << 10;  // All fields together, with their names.
   static constexpr std::size_t fields_max = 256;
   static constexpr std::uint32_t parts_max = 4096;
-  static constexpr std::size_t names_bytes_max = 256 << 10;  // The file names and types of all files together.
+  static constexpr std::size_t names_bytes_max = 256 << 10;  // For the names and media types of all files together.
 
   // Both outlive it.
   FormReader(http::Request& http, const ReceivedForm& form) noexcept : http_(http), form_(form) {}
@@ -101,9 +100,9 @@ class FormReader {
  private:
   enum class At : std::uint8_t { Between, Opened, File, End, Failed };
 
-  // The next step of the form that is not Need; Need at its end.
+  // The next step of the form, never Need except at the form's end.
   Task<http::MultipartStep> step();
-  // Makes the part that begins the current file; false for one that stands for no file.
+  // Makes the part that begins the current file; false for a part that a browser sends for an empty file input.
   Task<bool> open(std::size_t index);
   std::size_t file_of(std::string_view name) const noexcept;
   bool is_field(std::string_view name) const noexcept;
@@ -115,9 +114,9 @@ class FormReader {
   http::Request& http_;
   const ReceivedForm& form_;
   std::optional<http::MultipartReader> reader_;
-  std::string_view rest_;            // What was received and not used yet.
-  std::string_view pending_;         // The beginning of the current file.
-  std::span<std::uint64_t> counts_;  // How many files came for each rule.
+  std::string_view rest_;            // Received bytes that are not used yet.
+  std::string_view pending_;         // The first piece of the current file, already read.
+  std::span<std::uint64_t> counts_;  // How many files have arrived for each rule.
   std::size_t index_ = 0;
   std::string_view filename_;
   std::string_view content_type_;
@@ -126,7 +125,7 @@ class FormReader {
   At at_ = At::Between;
 };
 
-// The file that arrives.
+// The file that is being received.
 template <class Name>
 struct File {
   Name name;                      // The property of the schema.
@@ -146,9 +145,9 @@ class Files {
     if (!has_file) co_return std::nullopt;
     co_return File<Name>{static_cast<Name>(reader_->index()), reader_->filename(), reader_->content_type()};
   }
-  // The next piece of this file; empty at its end, and where there is no file.
+  // The next piece of the current file; empty at its end, and when there is no current file.
   Task<Chunk> read() { return reader_->read(); }
-  // The rest of this file, for one that is small: 413 above bytes_max.
+  // The rest of the current file, for small files: 413 above bytes_max.
   Task<std::string> read_whole(std::size_t bytes_max) { return reader_->read_whole(bytes_max); }
 
  private:

@@ -5,7 +5,7 @@
 // Any other format is an annotation, and checks nothing (docs/contract.md has the list).
 //
 // Threads: functions.
-// Cost:    linear in the text, no heap; `regex` compiles nothing.
+// Cost:    linear in the text, no heap; for `regex`, nothing is compiled.
 
 #pragma once
 
@@ -22,8 +22,8 @@ enum class Format : std::uint8_t {
   DateTime,             // RFC 3339 §5.6
   Duration,             // RFC 3339 appendix A: P1DT12H
   Email,                // RFC 5321 §4.1.2 Mailbox
-  IdnEmail,             // RFC 6531 §3.3: the same with UTF-8
-  Hostname,             // RFC 1123 §2.1, and A-labels of RFC 5890 that are well-formed
+  IdnEmail,             // RFC 6531 §3.3: Email with UTF-8
+  Hostname,             // RFC 1123 §2.1; A-labels (RFC 5890) must be well-formed
   Ipv4,                 // RFC 2673 §3.2 dotted-quad, without leading zeros
   Ipv6,                 // RFC 4291 §2.2
   Uri,                  // RFC 3986 §3: absolute, with a scheme

@@ -1,4 +1,4 @@
-// keel/contract/input.h — reads what a client has sent as the contract describes it: for generated code.
+// keel/contract/input.h — reads a request as the contract describes it: for generated code.
 //
 //   constexpr contract::Parameter limit = {.name = "limit", .place = contract::Place::Query};
 //   contract::Input in(request);
@@ -14,23 +14,23 @@
 //       {limit, offsetof(ListOrdersRequest, limit), &contract::take_value<int>, &contract::checked<&check_limit>}};
 //   constexpr contract::Asked asked = {parameters};
 //
-// Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Plain values are read as they are.
-// Other values are converted to the JSON that they represent, and then read and checked like JSON. The fields of a form
-// are treated in the same way. Numbers are written as in JSON, in lists and alone: 16, 16.0 and 1.6e1 are the same
-// integer, 016 and +16 are not numbers. An element of a list in a header may be a quoted-string, which may contain
-// commas, and so may a name or a value of an object; blanks around the commas and empty elements do not count (an empty
-// text is ""), several fields with the name are one list. Where an object is `name,value,name,value`, an empty element
-// in the place of a value is an empty value. A oneOf of a text and a list is read as the text where one value is given,
-// and as the list where several are.
+// Parameters are serialized according to OpenAPI's `style` and `explode` (3.1.1 §4.8.12). Plain values are read
+// directly. Other values, and the fields of a form, are converted to the JSON that they represent, and then read and
+// checked like JSON. Numbers are written as in JSON, in lists and elsewhere: 16, 16.0 and 1.6e1 are the same integer;
+// 016 and +16 are not numbers. In a header, an element of a list, and a name or a value of an object, may be a
+// quoted-string, which may contain commas. Blanks around the commas and empty elements are ignored (an empty text is
+// ""), and several fields with the same name form one list. In an object written as `name,value,name,value`, an empty
+// element in the place of a value is an empty value. A oneOf of a text and a list is read as the text if there is one
+// value, and as the list if there are several.
 //
-// Result:   finish() returns one error with everything that is wrong. 400 when a parameter is missing or cannot be
-//           read; 422 when one has the right type, but does not match its schema. Each of the "errors" has a
-//           "parameter": its name, followed by the part, as in "tags[2]" or "filter[color]". json(), form(),
-//           text_body(): 400, 415 or 422 as Request::json() and form() (http/server/input.h).
+// Result:   finish() returns one error that lists all violations. 400 when a parameter is missing or cannot be read;
+//           422 when one has the right type, but does not match its schema. Each of the "errors" has a "parameter": the
+//           parameter's name, followed by the part, as in "tags[2]" or "filter[color]". json(), form() and text_body()
+//           return 400, 415 or 422, as Request::json() and form() do (http/server/input.h).
 // Errors:   a name that the route does not have is a Bug (base/bug.h).
-// Lifetime: that of the request; views in what was read live as long as the request.
+// Lifetime: that of the request; views in the values that were read are valid as long as the request.
 // Threads:  the worker of the request.
-// Cost:     a plain value is found and read in place; a list or an object takes an array in the request's arena.
+// Cost:     a plain value is found and read in place; a list or an object allocates an array in the request's arena.
 
 #pragma once
 
@@ -57,11 +57,11 @@ namespace keel::contract {
 class Input;
 struct ReceivedForm;
 
-// A parameter, and how it gets into the struct that the operation takes.
+// A parameter, and how it is read into the struct that the operation takes.
 struct Received {
   Parameter parameter;
   std::size_t offset;                                               // The offset of its member.
-  void (*take)(Input& in, const Received& received, void* member);  // One of the functions below calls it.
+  void (*take)(Input& in, const Received& received, void* member);  // One of the functions take_…() below.
   Complaint (*check)(const void* value) = nullptr;                  // For take_value(): checked<…>.
   Form form =
       // The form of the text, or of a list's elements; for an object, that of its members that are not in `fields`.
@@ -69,7 +69,7 @@ struct Received {
   std::span<const Field> fields = {};
   Form single = Form::Text;  // If the type is a oneOf with a list or an object, the form of its other alternatives.
 };
-// A body that is JSON.
+// A JSON body.
 struct ReceivedBody {
   std::size_t offset;
   bool (*read)(void* value, std::string_view text, Arena& arena, Violations& wrong);  // body_reader<…>.
@@ -83,7 +83,7 @@ struct Asked {
   Result<> (*body)(Input& in, void* to) = nullptr;  // Reads a body that is not JSON.
   const ReceivedForm* form = nullptr;               // A form that is read as it arrives (files.h), not by receive().
 };
-// Reads everything, and ends as Input::finish() does.
+// Reads the parameters and the body; returns an error as Input::finish() does.
 Result<> receive(http::Request& request, const Asked& asked, void* to);
 
 class Input {
@@ -92,7 +92,8 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  // A text, a bool, a number, or a type that has a parse(); `check` tells why a value does not match its schema.
+  // Reads a text, a bool, a number, or a type that has a parse(); `check` returns why a value does not match its
+  // schema.
   template <class To, class T>
   void value(const Parameter& parameter, To& to, Complaint (*check)(const T&)) {
     if (const T* const read = read_value<T>(parameter, to)) {
@@ -103,7 +104,7 @@ class Input {
   void value(const Parameter& parameter, To& to) {
     read_value<typename internal::PlainOf<To>::Type>(parameter, to);
   }
-  // Any other value that is one text.
+  // Reads any other value that is written as one text.
   template <auto read, class To>
   void text(const Parameter& parameter, Form form, To& to) {
     if (const auto given = find(parameter))
@@ -152,8 +153,8 @@ class Input {
     internal::room_in<typename internal::PlainOf<To>::Type>(to) = text;
     return {};
   }
-  // Checks that a body which the handler itself reads has been sent: 400 when the request has neither content nor a
-  // Content-Type. A body of no bytes that has a type, such as an empty file, counts as sent.
+  // Checks that the client has sent a body, for a handler that reads the body itself: 400 when the request has neither
+  // content nor a Content-Type. An empty body with a Content-Type, such as an empty file, counts as sent.
   Result<> streamed_body() const;
   // Whether the body has this media type: "application/json", "text/*".
   bool is_body(std::string_view media_type) const noexcept;
@@ -204,7 +205,7 @@ class Input {
     return nullptr;
   }
 
-  // Numbers have the grammar of JSON, in lists and alone: no leading zero, no '+'.
+  // Numbers have the grammar of JSON, in lists and elsewhere: no leading zero, no '+'.
   static Complaint read_integer(std::string_view text, std::int64_t& value, const IntegerRange& range);
   static Complaint read_integer(std::string_view text, std::uint64_t& value, const IntegerRange& range);
   static Complaint read_number(std::string_view text, double& value);
@@ -217,7 +218,8 @@ class Input {
   std::optional<std::string_view> find_text_or_list(const Parameter& parameter, Form single, Form element);
   std::optional<std::string_view> find_text_or_object(const Parameter& parameter, Form single,
                                                       std::span<const Field> fields, Form others);
-  // The value without the decoration of its style, not yet decoded; nullopt when it is absent, which may be an error.
+  // The value without the prefix of its style, not yet decoded; nullopt when the parameter is absent, which may be an
+  // error.
   std::optional<std::string_view> find_raw(const Parameter& parameter);
   std::optional<std::string_view> decode(const Parameter& parameter, std::string_view raw);
   bool take_text(const Parameter& parameter, std::string_view text);
@@ -234,12 +236,12 @@ class Input {
   static constexpr std::size_t pairs_max = 256;
 
   http::Request& request_;
-  bool misfits_ = false;  // Whether a text of the current value does not have the form that it must have.
+  bool misfits_ = false;  // Whether a text of the current value does not have its Form.
   Violations unreadable_;
   Violations wrong_;
 };
 
-// For the constants of generated code: each of the functions above, for a member of this type.
+// For the constants of generated code: each of these functions calls a function of Input for a member of type To.
 template <class To>
 void take_value(Input& in, const Received& received, void* member) {
   using T = typename internal::PlainOf<To>::Type;
@@ -288,7 +290,7 @@ template <class To, auto read>
 void* room(void* member) {
   return internal::ReadBy<read>::room(*static_cast<To*>(member));
 }
-// The value for a body that its handler reads.
+// Asked::body for a body that the handler itself reads.
 inline Result<> take_streamed_body(Input& in, void*) { return in.streamed_body(); }
 
 }  // namespace keel::contract

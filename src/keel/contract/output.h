@@ -1,5 +1,5 @@
-// keel/contract/output.h — writes what a client sends as the contract describes it: for generated code. The counterpart
-// of Input (input.h), which reads it.
+// keel/contract/output.h — writes a client's request as the contract describes it: for generated code. Input (input.h)
+// is its counterpart, which reads the request.
 //
 //   constexpr contract::Parameter limit = {.name = "limit", .place = contract::Place::Query};
 //   contract::Output out(http::Method::Get, "/products/{id}");
@@ -8,8 +8,8 @@
 //   out.json_body("application/json", request.body);
 //   KEEL_TRY(http::ClientRequest asked, std::move(out).finish("/v1"));
 //
-// Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Text is percent-encoded everywhere
-// except in a header.
+// Parameters are serialized according to OpenAPI's `style` and `explode` (3.1.1 §4.8.12). Text is percent-encoded
+// everywhere except in a header.
 //
 // Result:   finish() returns the request, or InvalidArgument for the first value that its style cannot express, because
 //           the server would read it as another value. Such values are:
@@ -23,16 +23,16 @@
 //           - U+0000 in a form that is not multipart, and a line end in the name of a part or of its file;
 //           - a file of a form with another media type than the contract has, and a missing file;
 //           - text that is not UTF-8.
-// Forms:    the fields come first, then the files. Where a function writes a file, the body is streamed; it has a
-//           length if that of every file is known (ClientRequest::stream).
-// Headers:  an element of a list, or a part of an object, is quoted where its text could be read as something else, as
-//           with a comma (internal/header_list.h): Input reads it as it was given.
+// Forms:    the fields come first, then the files. If a function writes the content of a file, the body is streamed,
+//           with a length if the length of every file is known (ClientRequest::stream).
+// Headers:  an element of a list, or a part of an object, is quoted if its text could be misread, for example because
+//           it has a comma (internal/header_list.h): Input reads the original text.
 // Requests: properties that are `readOnly` are left out, whatever they are set to: a request does not have them.
-// Limits:   where both a text and a number are allowed, a text that looks like a number is read as a number. A list or
-//           an object that is optional and empty is left out where nothing would be sent for it. In a oneOf of a text
-//           and a list, a list of one element is read as that element.
-// Threads:  a value, which copies its arguments, except parameter names and the path, which are constants.
-// Cost:     a value that is not text is written as JSON first, which is then split into its parts.
+// Limits:   three values are not read as they were given. If both a text and a number are allowed, a text that looks
+//           like a number is read as a number. An optional list or object that is empty is left out if its style would
+//           send nothing for it. In a oneOf of a text and a list, a list of one element is read as that element.
+// Threads:  a value, which copies its arguments, except the names of parameters and the path, which are constants.
+// Cost:     a value that is not text is first written as JSON, and the JSON is then split into its parts.
 
 #pragma once
 
@@ -59,7 +59,7 @@ class Output {
   // `path` is the path in the contract: "/products/{id}".
   Output(http::Method method, std::string_view path) noexcept : method_(method), path_(path) {}
 
-  // A value that is one text, a number, or a oneOf of these.
+  // Writes a text, a number, or a oneOf of these.
   template <class T>
   void text(const Parameter& parameter, Form form, const T& value) {
     if constexpr (is_optional<T>) {
@@ -102,7 +102,7 @@ class Output {
     }
   }
 
-  // A oneOf of texts, whose form is `single`, and of a list or an object.
+  // Writes a oneOf of texts, whose form is `single`, and a list or an object.
   template <class T>
   void either(const Parameter& parameter, Form single, Form element, std::span<const Field> fields, Form others,
               const T& value) {
@@ -114,7 +114,7 @@ class Output {
     }
   }
 
-  // The whole body. An empty std::optional means no body, or null where a body is required.
+  // The whole body. An empty std::optional means no body, or null if a body is required.
   template <class T>
   void json_body(std::string_view media_type, const T& value, bool is_required = true) {
     if constexpr (is_optional<T>) {
@@ -134,12 +134,12 @@ class Output {
       put_form(media_type, fields, others, json_of(value).view());
     }
   }
-  // Files of a form that the service reads as they arrive: they follow the fields of the form_body() or the
-  // files_body(), which is called afterwards. A file without content is left out. Moves the content.
+  // Adds files of a form that the service reads as they arrive. Call form_body() or files_body() afterwards: the files
+  // follow its fields. A file without content is left out. Moves the content.
   void file(const FileRule& rule, FormFile& file);
   void file(const FileRule& rule, std::optional<FormFile>& file);
   void file(const FileRule& rule, std::vector<FormFile>& files);
-  // A form of files alone; left out when there are none and it is not required.
+  // Writes a form that has only files; left out when there are none and the form is not required.
   void files_body(std::string_view media_type, bool is_required = true);
   void bytes_body(std::string_view media_type, std::optional<std::string_view> bytes);
   // As ClientRequest::stream().
@@ -190,11 +190,11 @@ class Output {
   void put_object(const Parameter& parameter, std::span<const Field> fields, Form others, const Buffer& json);
   void put_form(std::string_view media_type, std::span<const Field> fields, Form others, std::string_view json);
   void put_body(Buffer&& bytes, std::string_view media_type);
-  // Writes a text that already has the style's decoration.
+  // Writes a text that already has the prefix of its style.
   void put_whole(const Parameter& parameter, std::string&& text);
   void write_multipart(std::span<const Pair> pairs);
   void check_file(const FileRule& rule, const FormFile& file);
-  // Writes the text within the style's decoration: unchanged in a header, where it must not contain any of
+  // Returns the text as it stands within its style: unchanged in a header, where it must not contain any of
   // `separators`, and escaped elsewhere.
   std::string escaped(const Parameter& parameter, std::string_view text, std::string_view separators);
   std::vector<Pair> pairs_of(std::string_view what, std::span<const Field> fields, Form others, std::string_view json,
@@ -211,7 +211,7 @@ class Output {
   Buffer body_;
   std::string media_type_;
   std::vector<File> files_;
-  std::string_view missing_file_;  // An error as soon as there is a form.
+  std::string_view missing_file_;  // A missing required file, which is an error once a form is written.
   http::ClientRequest::Writer writer_;
   std::optional<std::uint64_t> length_;
   bool has_body_ = false;

@@ -1,5 +1,5 @@
-// keel/contract/parameter.h — how a contract serialises what is sent (OpenAPI 3.1.1 §4.8.12): for generated code, which
-// reads with Input (input.h) and writes with Output (output.h).
+// keel/contract/parameter.h — how a contract serializes parameters and forms (OpenAPI 3.1.1 §4.8.12): for generated
+// code, which reads them with Input (input.h) and writes them with Output (output.h).
 
 #pragma once
 
@@ -23,13 +23,13 @@ struct Parameter {
   Style style = Style::Form;
   bool explodes = true;
   bool is_required = false;
-  std::string_view in_route = {};  // For Place::Path, its name in the route's pattern.
+  std::string_view in_route = {};  // For Place::Path, the parameter's name in the route's pattern.
 };
 
 // The JSON value that a text represents.
 enum class Form : std::uint8_t {
   Text,      // A string.
-  Bare,      // A number, true or false; "null" too where it may be null.
+  Bare,      // A number, true or false; also "null" if the value may be null.
   Either,    // The value that the text looks like: a number, true, false, null, or else a string.
   File,      // Bytes: a string in base64.
   TextList,  // Lists of the forms above.
@@ -43,7 +43,7 @@ enum class Form : std::uint8_t {
 struct Field {
   std::string_view name;
   Form form;
-  // In multipart/form-data, the Content-Type of its part: "image/png, image/*". Empty: any.
+  // In multipart/form-data, the media types that its part may have: "image/png, image/*". Empty: any.
   std::string_view media_types = {};
 };
 // A file of a form that is read as it arrives.
@@ -51,14 +51,14 @@ struct FileRule {
   std::string_view name;
   std::string_view media_types = {};  // As in Field.
   bool is_required = false;
-  bool is_list = false;  // Several files may have the name.
+  bool is_list = false;  // Several files may have this name.
   std::uint64_t bytes_min = 0;
   std::uint64_t bytes_max = UINT64_MAX;
-  std::uint64_t count_min = 0;  // Of a list that is sent.
+  std::uint64_t count_min = 0;  // The least number of files of a list, if any are sent.
   std::uint64_t count_max = UINT64_MAX;
 };
 
-// The type of read_json() for a T, as an argument of the templates here.
+// Selects the read_json() for a T, as an argument of the templates here.
 template <class T>
 constexpr auto reader(void (*read)(json::Reader&, T&, Violations&)) noexcept {
   return read;

@@ -1,11 +1,12 @@
-// keel/contract/regex.h — converts regular expressions of ECMA-262, which JSON Schema uses, for RE2, which Keel uses.
+// keel/contract/regex.h — converts regular expressions of ECMA-262, which JSON Schema uses, to those of RE2, which Keel
+// uses.
 //
 //   const Regex sku("^\\p{Letter}{3}\\s$");
 //   sku.re2          // "^\\p{L}{3}[\\t-\\r …]$"
 //
-// Syntax that means the same in both is kept. \s, \S and `.` become the characters of ECMA-262 §22.2.2; \cX, \uXXXX and
-// \u{…} become \x{…}, (?<name>…) becomes (…), and \p{Letter} or \p{Script=Greek} get RE2's names. Look-around and back
-// references are kept, and RE2 rejects them, because they need more than linear time.
+// Syntax that means the same in ECMA-262 and RE2 is kept. \s, \S and `.` become the characters of ECMA-262 §22.2.2;
+// \cX, \uXXXX and \u{…} become \x{…}, (?<name>…) becomes (…), and \p{Letter} or \p{Script=Greek} get RE2's names.
+// Look-around and back references are kept, and RE2 rejects them, because they need more than linear time.
 //
 // Threads: a value.
 // Cost:    linear.

@@ -4,13 +4,14 @@
 // The declared response is chosen by status: "200" before "2XX" before "default". The body is chosen by media type:
 // "text/csv" before "text/*" before "*/*"; parameters of the media type are ignored. A response that is declared
 // without content may have any body, which is ignored. JSON and headers are read with the readers of the contract's
-// types, and checked just as a service checks its input, with the properties that a response has: it need not have
-// those that are `writeOnly`, and must have those that are `readOnly` and required. An element of a list in a header
-// may be quoted, as in a request (input.h); commas within the angle brackets or the parameters of a Link do not
-// separate.
+// types, and checked just as a service checks its input, except for `readOnly` and `writeOnly`: a response need not
+// have the properties that are `writeOnly`, and must have those that are `readOnly` and required. An element of a list
+// in a header may be quoted, as in a request (input.h); commas within the angle brackets or the parameters of a Link do
+// not separate.
 //
-// Errors:   Upstream, from the environment, with the response and what is wrong with it: another status, another
-//           media type, a body or a header that is not as its schema says (each violation with its pointer).
+// Errors:   Upstream, from the environment, with a description of the response and of its mistake: an undeclared
+//           status, an undeclared media type, a body or a header that does not match its schema (each violation with
+//           its pointer).
 // Lifetime: a Reply holds views; the values read from it own their text.
 
 #pragma once
@@ -58,7 +59,7 @@ class Reply {
   Reply(const Operation& operation, http::Status status, std::string_view head, std::string_view body) noexcept
       : operation_(operation), status_(status), head_(head), body_(body) {}
 
-  // Finds the declared response that this is; index() is valid afterwards.
+  // Finds the declared response that matches this response; index() is valid after a success.
   Result<> match();
   std::size_t index() const noexcept { return index_; }
   http::Status status() const noexcept { return status_; }
@@ -67,7 +68,7 @@ class Reply {
   std::optional<std::string> header(std::string_view name) const;
   std::string_view body() const noexcept { return body_; }
 
-  // For generated code, after match(): reads the content of the response.
+  // Reads the content of the response: for generated code, after match().
   template <auto read, class To>
   Result<> json(To& to) const {
     return read_json(&internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));

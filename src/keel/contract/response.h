@@ -1,12 +1,12 @@
 // keel/contract/response.h — the responses that an operation of a contract may give: for generated code.
 //
-// Each operation has its own class, which has one function for each response that the contract declares, and no other
-// way to make one. The content is written as JSON immediately.
+// Each operation has its own class, with one function for each response that the contract declares; there is no other
+// way to make a response. The content is written as JSON immediately.
 //
 // Properties that are `writeOnly` are left out of the content, whatever they are set to: a response does not have them.
 //
-// Errors:   a status outside of a range that the contract declares, and a header that cannot stand in a field, are a
-//           Bug (base/bug.h), which is a 500.
+// Errors:   a status outside the range that the contract declares, and a value that cannot stand in a header field, are
+//           a Bug (base/bug.h), which becomes a 500.
 // Lifetime: a value; it copies its arguments.
 // Threads:  a value.
 // Cost:     of http::Response::json().
@@ -28,7 +28,7 @@ class Response {
  public:
   http::Status status() const noexcept { return response_.status(); }
   http::Response response() && noexcept { return std::move(response_); }
-  // Used by app/idempotency.h: makes a T from a response that a T gave before, or from a rejection of the request.
+  // For app/idempotency.h: makes a T from a response that an earlier T produced, or from a rejection of the request.
   template <class T>
   static T stored(http::Response&& response) {
     return T(std::move(response));
@@ -40,8 +40,8 @@ class Response {
   explicit Response(http::Response&& response) noexcept : response_(std::move(response)) {}
   // A response without content.
   explicit Response(http::Status status);
-  // A response with a value as JSON; the function that writes it is write_as<T, …> for a T. It is not a template,
-  // because that would be instantiated for each response of each operation.
+  // A response with a value as JSON; for a T, `write` is write_as<T, …>. This constructor is not a template, because a
+  // template would be instantiated for each response of each operation.
   Response(http::Status status, const void* value, Write write, std::string_view content_type = "application/json");
   // A problem (RFC 9457) with only the status and this detail.
   Response(http::Status status, std::string_view detail);
@@ -83,8 +83,8 @@ class Response {
  private:
   void set_header_text(std::string_view name, std::string_view text);
   // Writes the value in OpenAPI's style `simple`: the elements of a list with commas between them, a string as it is.
-  // An element with a comma that would separate, or one that could otherwise be misread, is written as a quoted-string
-  // (RFC 9110 §5.6.4). Each element of Set-Cookie is a field of its own, because a cookie may have commas.
+  // An element with a comma that would separate, or that could otherwise be misread, is written as a quoted-string
+  // (RFC 9110 §5.6.4). Each element of Set-Cookie is a separate field, because a cookie may have commas.
   void set_header_json(std::string_view name, std::string_view json);
 };
 

@@ -12,7 +12,8 @@
 // Errors:   those of http::Router::add(): a pattern that is malformed or already exists is a bug and aborts.
 // Lifetime: a value that views the router.
 // Threads:  as the router: one, before the server starts.
-// Cost:     a request runs the task of its operation and one around it; the arguments are in the request's arena.
+// Cost:     a request runs two tasks: that of its operation, and one around it. The arguments are in the request's
+//           arena.
 
 #pragma once
 
@@ -39,7 +40,7 @@ class Verifiers;
 namespace internal {
 
 // The type-dependent work of the coroutine that serves an operation. The coroutine is the same for all operations,
-// because one for each would be most of the compile time of a contract; the functions here do very little.
+// because a coroutine for each would take most of the compile time of a contract; the functions here do very little.
 struct Call {
   std::size_t size;  // The size of the request struct.
   std::size_t alignment;
@@ -79,7 +80,7 @@ struct CallOf<operation> {
 }  // namespace internal
 
 // The table for a member function of a handler: Task<GetProductResponse> (http::Request&, const GetProductRequest&),
-// and AddPictureFiles as a third parameter where the operation reads the files of a form as they arrive.
+// with AddPictureFiles as a third parameter if the operation reads the files of a form as they arrive.
 template <auto operation>
 inline constexpr const internal::Call* call_of = &internal::CallOf<operation>::table;
 
@@ -90,9 +91,10 @@ inline constexpr std::string_view json_only[] = {"application/json"};
 struct Route {
   http::Method method;
   std::string_view pattern;
-  const internal::Call* call;    // Fits only a handler of the type that it was made for.
-  const Asked* asked = nullptr;  // The input of its function (input.h); null: it takes nothing from the client.
-  bool streams_body = false;     // The options of http::RouteOptions, and these.
+  const internal::Call* call;    // Works only with a handler of the type that it was made for.
+  // The input of the operation (input.h); null: the operation takes nothing from the client.
+  const Asked* asked = nullptr;
+  bool streams_body = false;     // This and the next two members are as in http::RouteOptions.
   std::span<const std::string_view> consumes = {};
   std::span<const std::string_view> produces = {};
   std::span<const Alternative> security = {};  // Empty: no authentication is required.
@@ -108,7 +110,7 @@ class Routes {
     routes.group_ = routes.group_.group(prefix);
     return routes;
   }
-  // The same routes with this limit for bodies that handlers read themselves; without it the server's limit holds.
+  // The same routes with this limit for bodies that handlers read themselves; with nullopt, the server's limit applies.
   Routes streaming(std::optional<std::size_t> bytes_max) const {
     Routes routes(*this);
     routes.streamed_bytes_max_ = bytes_max;
@@ -117,10 +119,10 @@ class Routes {
 
   // Adds operations of a handler, which outlives the router.
   void serve(std::span<const Route* const> operations, void* handler) const;
-  // Adds operations some of which need credentials (security.h).
+  // Adds operations, some of which require credentials (security.h).
   void serve(std::span<const Route* const> operations, void* handler, std::span<const Scheme> schemes,
              Verifiers& verifiers) const;
-  // The same routes, with this middleware around those that are added.
+  // The same routes; this middleware is around the operations that are added through the result.
   template <class M>
   Routes with(M middleware) const {
     Routes routes(*this);

@@ -1,23 +1,26 @@
-// keel/contract/schema.h — JSON Schema 2020-12 as constant tables, and the check of values against them.
+// keel/contract/schema.h — JSON Schema 2020-12 as constant tables, and functions that check values against them.
 //
 //   extern const Schema pet;           // a constant that a generator writes (tools/keel/gen/schema_tables.h)
 //   Violations wrong;
 //   if (!check(value, pet, wrong)) …   // "/name must have 1 to 80 characters"
 //
-// Keywords:   All of JSON Schema 2020-12 but those that docs/contract.md lists. A default Schema accepts every value.
-// Numbers:    Compared exactly as json::Value has them. Multiples are computed in decimal: 0.3 is a multiple of 0.1. A
-//             fraction, an exponent or more than 64 bits make a number the shortest decimal that is its double.
+// Keywords:   All keywords of JSON Schema 2020-12, except those that docs/contract.md lists as unsupported. A default
+//             Schema accepts every value.
+// Numbers:    Compared exactly, with the values that json::Value has. Multiples are computed in decimal: 0.3 is a
+//             multiple of 0.1. A number with a fraction, an exponent or more than 64 bits has the value of the shortest
+//             decimal that reads back as its double.
 // Text:       Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
-// Violations: At most Violations::count_max; those of members and elements come in the order of the text. For anyOf and
-//             oneOf they are those of the alternative that the value is meant for, if its types, constants,
-//             enumerations and required members identify it; otherwise there is a single violation.
-// Bounds:     work_max and work_per_value, and 512 schemas within one another. A value that would take more is not
+// Violations: At most Violations::count_max; violations of members and elements are in the order of the text. For anyOf
+//             and oneOf, the violations of the alternative that the value is meant for are reported, if the
+//             alternative's types, constants, enumerations and required members identify it; otherwise there is a
+//             single violation.
+// Bounds:     work_max and work_per_value, and a nesting of 512 schemas. A value that would exceed a bound is not
 //             checked to its end: check() adds a violation and returns false.
-// Lifetime:   Tables are constants. They outlive what uses them, and may refer to one another in circles.
+// Lifetime:   Tables are constants. They outlive their users, and may refer to one another in circles.
 // Threads:    Any.
-// Cost:       No heap for a valid value, except for a list of more than 31 elements with is_unique, and for the
-//             bookkeeping of unevaluated… of more than some 4,000 elements. A check uses at most half a megabyte of
-//             stack.
+// Cost:       No heap for a valid value, except for a list of more than 31 elements with is_unique, and for a value of
+//             more than about 4,000 elements that is checked with unevaluatedItems or unevaluatedProperties. A check
+//             uses at most half a megabyte of stack.
 
 #pragma once
 
@@ -88,22 +91,22 @@ struct ListRules {
   std::size_t count_max = SIZE_MAX;
   bool is_unique = false;
   Schemas prefix = {};            // A null schema accepts anything.
-  const Schema* items = nullptr;  // For the elements after the prefix; null here and below: the keyword is absent.
+  const Schema* items = nullptr;  // For the elements after the prefix. Null, here and below: the keyword is absent.
   const Schema* contains = nullptr;
   std::size_t contains_min = 1;
   std::size_t contains_max = SIZE_MAX;
   const Schema* unevaluated = nullptr;
 };
 
-// Which members an object may lack, though its schema requires them (OpenAPI 3.1.1 §4.8.24.2): those that are
-// `readOnly` in a request, those that are `writeOnly` in a response.
+// Which required members an object may lack (OpenAPI 3.1.1 §4.8.24.2): those that are `readOnly`, in a request; those
+// that are `writeOnly`, in a response.
 enum class Excuse : std::uint8_t { None, ReadOnly, WriteOnly };
 
 // The schema of a property, by its name.
 struct Property {
   std::string_view name;
   const Schema* schema = nullptr;  // Null: accepts anything.
-  Excuse excuse = Excuse::None;    // Whether the property is one of these.
+  Excuse excuse = Excuse::None;    // Whether the property is `readOnly` or `writeOnly`.
 };
 
 // The schema of the properties whose names match a pattern.
@@ -134,7 +137,7 @@ struct ObjectRules {
 
 // The keywords that combine schemas.
 struct Combination {
-  Schemas all_of = {};  // This list also has the target of a $ref.
+  Schemas all_of = {};  // Also contains the target of a $ref.
   Schemas any_of = {};
   Schemas one_of = {};
   const Schema* none_of = nullptr;  // `not`
@@ -166,7 +169,7 @@ struct Schema {
 
   std::uint8_t types = all_types;  // 0: no value is valid.
   bool has_values = false;         // Whether the value has to be one of `values`.
-  bool is_constant = false;        // Whether they come from `const` and not from `enum`.
+  bool is_constant = false;        // Whether `values` comes from `const` and not from `enum`.
   std::span<const Constant> values = {};
   const NumberRules* number = nullptr;
   const TextRules* text = nullptr;
@@ -179,22 +182,24 @@ struct Schema {
 inline constexpr Schema anything{};
 inline constexpr Schema nothing{.types = 0};
 
-// The work that every check may do; a large value may take `work_per_value` more for each of its values and for each 64
-// bytes of its texts. Evaluating a schema with a value, looking at a member, and looking at 64 bytes each count as one.
+// The work that every check may do, plus `work_per_value` for each value within the checked value and for each 64 bytes
+// of its texts. Evaluating a schema for a value, looking at a member, and looking at 64 bytes each count as one.
 inline constexpr std::size_t work_max = 50'000;
 inline constexpr std::size_t work_per_value = 256;
 
-// Whether the value is valid; when it is not, a violation is added if there is room. `required` and `dependentRequired`
-// are fulfilled by the absence of a member that is excused, except within `not` and `if`. In an alternative of anyOf or
-// oneOf only the properties that the alternative itself has are excused: a required name may be what selects it.
+// Whether the value is valid; if it is not, a violation is added if there is room. For `required` and
+// `dependentRequired`, a member that is excused may be absent, except within `not` and `if`. In an alternative of anyOf
+// or oneOf, only the properties that the alternative itself declares are excused, because a required name may be what
+// selects the alternative.
 bool check(const json::Value& value, const Schema& schema, Violations& wrong, Excuse excuse = Excuse::None);
 
-// Checks the value that `in` is about to read, without consuming it: code that reads it afterwards may rely on its
-// being valid. Violations have the pointer and the place within the whole text. When the text is malformed, or there is
-// no room for a violation, `in` has failed. The value is read twice, and once more into a json::Value, which allocates.
-// Members are excused as in a response or in a request (json::ReaderOptions::is_response).
+// Checks the value that `in` is about to read, without consuming it; code that reads the value afterwards may rely on
+// its validity. Violations have the pointer and the place within the whole text. If the text is malformed, or there is
+// no room for a violation, `in` fails. The check reads the value into a json::Value, which allocates; the code
+// afterwards reads the value again. Members are excused as in a response or in a request
+// (json::ReaderOptions::is_response).
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
-// The first of the schemas that matches the value which `in` is about to read, and which stays unread; -1 when none
+// The index of the first schema that matches the value that `in` is about to read; the value stays unread. -1 when none
 // matches or the value is malformed.
 int choose_ahead(json::Reader& in, std::span<const Schema* const> schemas);
 

@@ -26,7 +26,7 @@ using Alternative = std::span<const Requirement>;
 // The scopes of OAuth or OpenID Connect.
 using Scopes = std::span<const std::string_view>;
 
-// The most schemes in one alternative.
+// The largest number of schemes in one alternative.
 inline constexpr std::size_t credentials_max = 8;
 
 }  // namespace keel::contract

@@ -1,4 +1,4 @@
-// keel/contract/security.h — enforces who may call an operation, as its contract says: for generated code.
+// keel/contract/security.h — enforces the `security` of a contract's operations: for generated code.
 //
 // A contract's `security` lists alternatives, each of which needs one or several schemes. They are tried in order. The
 // first alternative whose credentials are all present decides: its verifiers accept or reject the request. When no
@@ -10,7 +10,7 @@
 //            and a failure of the verifier itself the 5xx status of its code. It stores the identity of the client in
 //            the request, by Request::set().
 // Errors:    an invalid name of a header is a bug, and aborts when an Authorization is made.
-// Threads:   made by one; called on every worker of the router.
+// Threads:   an Authorization is made on one thread, and called on every worker of the router.
 // Cost:      a task for each verifier that is called; heap memory only for a rejection.
 
 #pragma once
@@ -45,7 +45,7 @@ class Authorization {
  public:
   using KeptAround = void;  // Lets the router keep it (http/server/middleware.h).
 
-  // All three outlive the router.
+  // The three arguments outlive the router.
   Authorization(std::span<const Scheme> schemes, std::span<const Alternative> alternatives, Verifiers& verifiers);
 
   Task<http::Response> operator()(http::Request& request, http::Next next);
@@ -55,7 +55,7 @@ class Authorization {
   http::Response rejected(std::size_t scheme) const;
 
   std::span<const Scheme> schemes_;
-  std::vector<std::optional<http::ApiKeyScheme>> keys_;  // The elements are set for schemes that are API keys.
+  std::vector<std::optional<http::ApiKeyScheme>> keys_;  // An element is set if its scheme is an API key.
   std::span<const Alternative> alternatives_;
   Verifiers* verifiers_;
 };

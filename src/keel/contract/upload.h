@@ -5,9 +5,9 @@
 //   files.original = {.content = {[&](http::ClientBodyWriter& body) { return write_file(body); }, size}};
 //   co_await pictures.add_picture(request, files).value();
 //
-// Lifetime: an Upload keeps a std::string that is moved into it. It views other bytes until the function of the client
-//           is called, which copies them. A function that writes the bytes is kept until the call has ended, and what
-//           it refers to has to live as long.
+// Lifetime: an Upload keeps a std::string that is moved into it. Other bytes are only viewed, and must live until the
+//           function of the client is called, which copies them. A function that writes the bytes is kept until the
+//           call has ended, and everything that it refers to must live until then.
 // Threads:  a value, which can be moved.
 
 #pragma once
@@ -53,7 +53,8 @@ class Upload {
 
 // A file of a form.
 struct FormFile {
-  Upload content;                 // A file without content is not sent, and an error where the contract requires one.
+  // A file without content is not sent; if the contract requires the file, that is an error.
+  Upload content;
   std::string filename = {};      // The name that the service sees; empty: the name of the field.
   std::string content_type = {};  // Empty: the only media type of the contract, or application/octet-stream.
 };
