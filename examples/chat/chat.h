@@ -18,7 +18,7 @@ using namespace keel;
 using Line = std::shared_ptr<const std::string>;
 constexpr std::size_t line_bytes_max = 1024;
 constexpr std::size_t lines_behind_max = 64;
-constexpr Duration patience = 10_s;  // The time to wait for one line to be accepted.
+constexpr Duration patience = 10_s;  // The longest time to wait until a member accepts one line.
 
 struct Room {
   void say(std::string text) {

@@ -9,7 +9,7 @@ struct Stored {
   std::int64_t readings = 0;
 };
 
-// Devices connect where network.messages says.
+// Devices connect to the address in network.messages.
 Devices::Devices(app::App& app)
     : settings_(app.settings<Settings>().devices),
       database_(app.database()),
@@ -24,8 +24,8 @@ Task<std::string> Devices::who_is_it(const sessions::Greeting& device) const {
   co_return fail(Code::Unauthenticated, "the key is wrong");
 }
 
-// The device's next reading waits until this one is stored, and is then acknowledged: so a reading that was
-// acknowledged is never lost.
+// A reading is acknowledged only after it is stored, so an acknowledged reading is never lost. The device's next
+// reading waits until then.
 Task<> Devices::keep(sessions::Session& device, Reading reading) {
   const std::string name(device.name());
   co_await database_.execute(

@@ -1,4 +1,4 @@
-// Passes on every connection to one address, both ways.
+// Forwards every connection to one address, in both directions.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// SQLite, logs, metrics, health, drain: what app::App adds to the service. Its contract is at /openapi.json, and /docs
-// is a page to read and try it.
+// SQLite, logs, metrics, health, drain: what app::App adds to the service. Its contract is at /openapi.json; the page
+// /docs shows it and can call it.
 
 #include "service.h"
 

@@ -15,7 +15,7 @@ std::unexpected<Error> taken() { return fail(Code::Conflict, "email: another use
 
 Task<api::ListUsersResponse> Users::list_users(http::Request&, const api::ListUsersRequest& request) {
   api::UserPage page;
-  // Reads one more, to know whether there is a next page.
+  // Reads one more user than a page has, to know whether there is a next page.
   page.items = co_await session_.query_many<api::User>(
       "select * from users where id > $after order by id limit $limit + 1", request);
   if (std::ssize(page.items) > request.limit) {

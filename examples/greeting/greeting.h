@@ -9,7 +9,7 @@
 
 namespace greeting {
 
-// Has no state that changes, so that all workers can share one.
+// The service has no state that changes, so all workers can share one object.
 class Greeter {
  public:
   explicit Greeter(std::string greeting) : greeting_(std::move(greeting)) {}

@@ -24,7 +24,7 @@
 //   curl -i -X POST localhost:8080/orders/1/cancel
 //        the order, with 200 when it is cancelled by this, else 409
 //
-// For the administrator, with the token; without it 401:
+// For the administrator, with the token; a request without the token gets 401:
 //
 //   alias admin="curl -i -H 'Authorization: Bearer secret'"
 //   admin -X PUT localhost:8080/admin/products --json '{"sku":"tea","name":"Green tea","price_cents":500,"stock":50}'

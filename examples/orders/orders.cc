@@ -11,8 +11,8 @@ using namespace keel;
 
 namespace {
 
-// The order in which every transaction changes the stock of products. In different orders, two of them could wait for
-// each other, and PostgreSQL would abort one after a second.
+// The order in which every transaction changes the stock of products. If two transactions used different orders, they
+// could wait for each other, and PostgreSQL would abort one of them after a second.
 std::vector<api::NewLine> by_sku(std::vector<api::NewLine> lines) {
   std::ranges::sort(lines, {}, &api::NewLine::sku);
   return lines;
@@ -33,7 +33,7 @@ Orders::Orders(app::App& app, Payments& payments)
 
 Task<api::ListOrdersResponse> Orders::list_orders(http::Request&, const api::ListOrdersRequest& request) {
   api::ListOrdersRequest wanted = request;
-  ++wanted.limit;  // One more order shows whether there is a next page.
+  ++wanted.limit;  // Reads one more order than a page has, to know whether there is a next page.
   api::OrderPage page;
   page.orders = co_await read_many(wanted);
   if (std::ssize(page.orders) > request.limit) {
@@ -82,8 +82,8 @@ Task<api::CancelOrderResponse> Orders::cancel_order(http::Request&, const api::C
   co_return was_open ? api::CancelOrderResponse::ok(order) : api::CancelOrderResponse::conflict(order);
 }
 
-// From its first statement on the order can be neither cancelled nor expire, and settle_all() continues where this
-// ends.
+// After the first statement, the order can neither be canceled nor expire; if this function ends early, settle_all()
+// continues.
 Task<api::PayOrderResponse> Orders::pay_order(http::Request&, const api::PayOrderRequest& request) {
   co_await queries::begin_payment(database_, request.id);
   const Result<> settled = co_await attempt(settle(request.id));
@@ -130,7 +130,7 @@ Task<> Orders::expire_all(Duration unpaid_max) {
   for (const std::int64_t id : ids) co_await end(id, api::State::Open, api::State::Expired);
 }
 
-// The products of the order go back into stock, unless it is paid. False: its state is not `from`.
+// The products of the order go back into stock, unless it is paid. False: the order's state is not `from`.
 Task<bool> Orders::end(std::int64_t id, api::State from, api::State to) {
   auto change = [&](db::Transaction& transaction) -> Task<bool> {
     const auto ended = co_await queries::change_state(transaction, to, id, from);

@@ -4,8 +4,8 @@
 //   open ──▶ paying ──▶ paid, or declined
 //     └──▶ cancelled by its customer, or expired
 //
-// While an order is `paying`, the payments server is asked until it responds, and the order can be neither cancelled
-// nor expire: an order that was charged becomes `paid`. The products of an order that ends in another way go back into
+// While an order is `paying`, the payments server is asked until it responds, and the order can neither be canceled nor
+// expire: an order that was charged becomes `paid`. The products of an order that ends in another way go back into
 // stock.
 
 #pragma once

@@ -16,9 +16,9 @@ struct Receipt {
 class Payments {
  public:
   explicit Payments(keel::app::App& app);
-  // POST /charges, with at most three attempts, each of at most two seconds, and five seconds for all of them. Its
-  // idempotency key is the order's number: when asked again, the server does not charge again, and gives the same
-  // response. After an error it is unknown whether the customer was charged.
+  // POST /charges, with at most three attempts, each of at most two seconds, and five seconds for all of them. The
+  // idempotency key is the order's number: when the request is repeated, the server does not charge again, and sends
+  // the same response. After an error it is unknown whether the customer was charged.
   keel::Task<Receipt> charge(Charge charge);
 
  private:

@@ -78,7 +78,7 @@ class Guestbook {
   std::atomic<int> guests_ = 0;
 };
 
-// Gets events about guests, and delays no request.
+// Handles events about guests, without delaying any request.
 class Gazette {
  public:
   Gazette(events::Bus& bus, Executor& executor)
@@ -90,10 +90,10 @@ class Gazette {
   }
 
   log::Logger log_{"gazette"};
-  events::Subscription subscription_;  // The last member: it ends before the objects that the handler uses.
+  events::Subscription subscription_;  // The last member, so that it ends before the objects that the handler uses.
 };
 
-// One for each request.
+// One object for each request.
 class Visit {
  public:
   Visit(http::Request& request, Guestbook& book, const Greeter& greeter)

@@ -27,9 +27,9 @@
 //            or fewer than a list may have, a field after the first file, and a part that the schema excludes. 400: a
 //            body that is not valid multipart (http/server/multipart.h). 413: a body above the limit of the route,
 //            fields of more than fields_bytes_max, more than fields_max of them, more than parts_max parts, file names
-//            of more than names_bytes_max. Those of http::Request::read_body(). After an error
-//            every call fails. Until next() has returned nullopt, a form may still turn out to be invalid or
-//            incomplete: a handler that has stored files, or a part of one, discards them when a call fails.
+//            of more than names_bytes_max. Those of http::Request::read_body(). After an error every call fails. Until
+//            next() has returned nullopt, a form may still turn out to be invalid or incomplete: a handler that has
+//            stored files, or a part of one, discards them when a call fails.
 // Lifetime:  that of the request. A piece is valid until the next call; the names and types of files are valid as long
 //            as the request.
 // Threads:   the worker of the request; one call at a time.

@@ -12,8 +12,8 @@ namespace keel::api {
 // A scalar, in quotes if it would otherwise be read as something else.
 std::string yaml_text(std::string_view text);
 
-// Appends `value` after "key:" or "-" in a block that is indented by `indent`: on the same line, or as a block of its
-// own.
+// Appends `value` after "key:" or "-" in a block that is indented by `indent`: on the same line, or as a separate
+// block.
 void append_yaml(std::string& out, const json::Value& value, int indent);
 
 }  // namespace keel::api

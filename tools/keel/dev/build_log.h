@@ -1,5 +1,5 @@
-// dev/build_log.h — finds the first error in the output of a build: of GCC, Clang, the linker, CMake, Ninja or keel
-// sql.
+// dev/build_log.h — finds the first error in the output of a build, which may be from GCC, Clang, the linker, CMake,
+// Ninja or keel sql.
 //
 // Threads: any.
 
@@ -12,8 +12,8 @@
 namespace keel::dev {
 
 struct BuildError {
-  // The text as written, with the source lines below it; if no error is recognised, the last lines of the log. Paths
-  // below the project's folder are relative.
+  // The error as it was printed, with the source lines below it; if no error is recognized, the last lines of the log.
+  // Paths below the project's folder are relative.
   std::string text;
   std::size_t count = 0;  // The number of errors in the whole log.
 };

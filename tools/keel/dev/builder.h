@@ -5,7 +5,7 @@
 //   …SIGCHLD…
 //   if (const auto built = builder.ended(now)) …
 //
-// Errors:  start(): the log, or a command that cannot be started; Built tells how a build ended.
+// Errors:  start(): the log cannot be written, or a command cannot be started. Built tells how a build ended.
 // Threads: one.
 
 #pragma once
@@ -46,7 +46,7 @@ class Builder {
   // Ends a running build, waits for its end, and begins with an empty log.
   Result<> start(std::vector<BuildStep> steps, Instant now);
   bool is_running() const noexcept { return child_.has_value(); }
-  // Returns once how the build has ended; else continues with the next step.
+  // Returns how the build has ended, once; else continues with the next step.
   Result<std::optional<Built>> ended(Instant now);
   void cancel();
   const std::string& log() const noexcept { return log_; }

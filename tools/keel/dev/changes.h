@@ -16,11 +16,11 @@ namespace keel::dev {
 
 class Changes {
  public:
-  static constexpr Duration quiet = 50_ms;  // The time without a further change after which they are taken.
-  static constexpr Duration longest = 1_s;  // The longest wait since the first change, however many follow.
+  static constexpr Duration quiet = 50_ms;  // How long no further change must come before the changes are taken.
+  static constexpr Duration longest = 1_s;  // The longest wait after the first change, however many changes follow.
 
   void add(const std::vector<std::string>& files, Instant now);
-  // The time when they can be taken; nothing while there are none.
+  // The time when the changes can be taken; nothing while there are none.
   std::optional<Instant> due() const noexcept;
   bool is_due(Instant now) const noexcept;
   std::set<std::string> take();

@@ -7,8 +7,9 @@
 // A child has its own process group: a Ctrl-C in the terminal does not reach it; the caller decides which signals do.
 // When this process is killed, the kernel sends the child SIGTERM.
 //
-// Errors:  start(): of fork and of exec, with the program's name.
-// Threads: one; the thread that starts a child must live as long as the child: SIGTERM is sent when that thread ends.
+// Errors:  start(): those of fork and exec, with the program's name.
+// Threads: one; the thread that starts a child must live as long as the child: the kernel sends SIGTERM when that
+//          thread ends.
 
 #pragma once
 
@@ -24,12 +25,12 @@ namespace keel::dev {
 
 struct Launch {
   std::vector<std::string> words = {};        // The program, which is searched for in PATH, and its arguments.
-  std::string folder = {};                    // The folder in which it runs; empty: the current one.
+  std::string folder = {};                    // The folder in which the program runs; empty: the current one.
   std::vector<std::string> environment = {};  // NAME=value, replaces the inherited variable with that name.
   // The descriptor for standard output and standard error; -1: those of this process.
   int output = -1;
-  // Includes descendants, as for a build: the child has ended when all of them have, and signal() reaches its whole
-  // process group.
+  // Includes the child's descendants, as for a build: the child has ended when all of them have, and signal() reaches
+  // its whole process group.
   bool has_descendants = false;
 };
 
@@ -38,7 +39,7 @@ class Child {
   static Result<Child> start(const Launch& launch);
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;
-  ~Child();  // Sends SIGKILL, or with descendants SIGTERM, and waits.
+  ~Child();  // Sends SIGKILL (SIGTERM if descendants are included), and waits for the end.
 
   pid_t pid() const noexcept { return pid_; }
   void signal(int number) const noexcept;

@@ -6,12 +6,13 @@
 //   for (const Event& event : processes.events(now)) …
 //
 // A successor is started while the old process serves. It takes over the listening sockets (network.handover.path of
-// keel::app, which this sets in the environment), and reports when it is ready (NOTIFY_SOCKET); the old process then
-// drains and ends. When a successor ends before that, or takes longer than start_timeout, the old process continues.
+// keel::app, which this sets in the environment), and reports that it is ready (NOTIFY_SOCKET); the old process then
+// drains and ends. When a successor ends before it is ready, or takes longer than start_timeout, the old process
+// continues.
 //
-// Errors:    start(): the program cannot be started. make(): no folder for sockets in TMPDIR.
+// Errors:    start(): the program cannot be started. make(): the folder for sockets cannot be created in TMPDIR.
 // Threads:   one.
-// Ownership: the folder of the sockets, which is removed with it.
+// Ownership: Generations owns the folder of the sockets, and removes it when it is destroyed.
 
 #pragma once
 
@@ -33,10 +34,11 @@ class Generations {
 
   struct Event {
     enum class Kind {
-      // It serves. `status` is what it reports about itself, and `follows` says whether another process served before.
+      // It serves. `status` is the status that the process reports, and `follows` says whether another process served
+      // before it.
       Ready,
-      NotReady,  // It ended before it was ready, with `code`.
-      TooSlow,   // It was not ready within start_timeout, and was killed.
+      NotReady,  // The process ended before it was ready, with `code`.
+      TooSlow,   // The process was not ready within start_timeout, and was killed.
       Ended,     // The serving process has ended, with `code`, and not because a successor took over.
     };
     Kind kind;
@@ -53,8 +55,7 @@ class Generations {
 
   // This descriptor is readable when a process has sent a message.
   int fd() const noexcept { return socket_.fd(); }
-  // Starts a process that is to serve, and kills one that is not ready yet. Adds to the environment and the output of
-  // `launch`.
+  // Kills a process that is not ready yet, and starts one that is to serve. Adds to the environment of `launch`.
   Result<> start(Launch launch, Instant now);
   std::vector<Event> events(Instant now);
   // The time at which events() must be called even if nothing was sent.

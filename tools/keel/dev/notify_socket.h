@@ -1,4 +1,4 @@
-// dev/notify_socket.h — receives the messages by which processes report that they are ready: the supervisor's side of
+// dev/notify_socket.h — receives the messages with which processes report that they are ready: the supervisor's side of
 // sd_notify(3).
 //
 // Threads: one.
@@ -30,7 +30,7 @@ class NotifySocket {
 
   const std::string& path() const noexcept { return path_; }
   int fd() const noexcept { return fd_; }
-  // The messages received; does not wait.
+  // Returns the messages that have arrived; does not wait.
   std::vector<Message> receive();
 
  private:

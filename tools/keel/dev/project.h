@@ -1,6 +1,7 @@
 // dev/project.h — a CMake project that `keel dev` builds and starts: its settings in keel.yaml, and its CMake commands.
 //
-// Errors:  InvalidArgument, NotFound: in keel.yaml, or for a target that does not exist; each says what to write.
+// Errors:  InvalidArgument, NotFound: a mistake in keel.yaml, or a target that does not exist; each message says what
+//          to write.
 // Threads: one.
 
 #pragma once
@@ -28,12 +29,12 @@ struct DevSettings {
 
 class Project {
  public:
-  // Reads the folder's keel.yaml, if there is one. A preset or target that is given overrides it.
+  // Reads the folder's keel.yaml, if there is one. A preset or target that is given here overrides that of keel.yaml.
   static Result<Project> read(std::string folder, const std::string& preset, const std::string& target);
 
   const std::string& folder() const noexcept { return folder_; }
   const DevSettings& settings() const noexcept { return settings_; }
-  // Relative to the folder.
+  // The build folder, relative to the project's folder.
   const std::string& build() const noexcept { return settings_.build; }
   std::string log() const { return build() + "/keel-dev.log"; }
   // Files that do not count as changes: build folders, temporary files of editors, and `ignore`.
@@ -46,7 +47,7 @@ class Project {
 
   // The commands that build the target.
   std::vector<BuildStep> steps(bool configure) const;
-  // The path of the target's program; known after CMake has run.
+  // The path of the target's program, which is known only after CMake has run.
   Result<std::string> program() const;
 
  private:

@@ -30,7 +30,7 @@ class Session {
   Result<int> run();
 
  private:
-  // Identifies a program by its file and size: if either differs, it is another program.
+  // Identifies a program by its file and size: if either differs, it is a different program.
   struct Identity {
     unsigned long inode = 0;
     long long size = 0;

@@ -4,11 +4,12 @@
 //   …poll(watcher->fd())…
 //   KEEL_TRY(const auto changed, watcher->changes());   // "src/notes.cc"
 //
-// A file counts as changed when its writer closes it, and when it gets its name by a rename, as many editors save. A
-// new folder is watched from then on, including the files that it already has. Symbolic links are not followed.
+// A file counts as changed when its writer closes it, and when another file is renamed to its name, as many editors do
+// when they save. A new folder is watched from then on, including the files that it already has. Symbolic links are not
+// followed.
 //
-// Errors:  NotFound, when the folder does not exist, or no longer; ResourceExhausted, with the kernel's setting to
-//          raise.
+// Errors:  NotFound: the folder does not exist, or no longer does; ResourceExhausted: a kernel limit, which the message
+//          names.
 // Threads: one.
 // Source:  inotify(7).
 
@@ -25,11 +26,11 @@
 namespace keel::dev {
 
 // The names that are ignored: those that begin with a dot, and those that match one of the patterns of fnmatch(3). A
-// pattern with a '/' in front matches a path from the top, any other a name at any depth.
+// pattern that begins with '/' matches a path from the top; any other matches a name at any depth.
 class Ignored {
  public:
   explicit Ignored(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
-  // `path` is relative to the top; the folders above it are not checked.
+  // `path` is relative to the top; its parent folders are not checked.
   bool matches(std::string_view path) const;
 
  private:

@@ -28,13 +28,14 @@ struct Choice {
   int otherwise = -1;                              // The alternative without any of these members, for Way::Name.
 };
 
-// There must be at least two alternatives; null does not count. `discriminator` may be null. Returns nothing, after a
-// warning, if they cannot be distinguished: its place is that of the second, or of the discriminator's mistake.
+// There must be at least two alternatives; null does not count. `discriminator` may be null. If the alternatives cannot
+// be distinguished, returns nothing after a warning, at the second of two indistinguishable alternatives or at the
+// mistake in the discriminator.
 std::optional<Choice> choose(const openapi::Document& document, const std::vector<const openapi::Node*>& alternatives,
                              const openapi::Node* discriminator, openapi::Problems& problems);
 
-// Whether the objects among the alternatives have the property of the discriminator: without it, what is written would
-// not say which alternative it is. Warns at the place of the first that has not.
+// Whether all objects among the alternatives have the property of the discriminator: without it, a written value would
+// not say which alternative it is. Warns at the first alternative without the property.
 bool have_property(const openapi::Document& document, const std::vector<const openapi::Node*>& alternatives,
                    const std::vector<const openapi::Node*>& places, const openapi::Node& discriminator,
                    openapi::Problems& problems);
@@ -42,8 +43,8 @@ bool have_property(const openapi::Document& document, const std::vector<const op
 // The kinds of JSON values that a schema or one of its alternatives describes.
 Kinds kinds_meant(const openapi::Document& document, const openapi::Node& schema);
 
-// Of a schema that is a json::Value: whether no style of a parameter or a header can represent its values. These are
-// lists or objects; with a oneOf, texts among others.
+// For a schema that becomes a json::Value: whether no style of a parameter or a header can represent its values,
+// because they are lists or objects or, with a oneOf, texts and other values.
 bool has_no_style(const openapi::Document& document, const openapi::Node& schema);
 
 }  // namespace keel::gen

@@ -3,11 +3,12 @@
 //   const std::string json = bundle(*document, problems);          // {"openapi":"3.1.0",…}, for /openapi.json
 //   const std::string source = document_definition(json);          // what contract/docs_page.h is given
 //
-// The text has the content of the files, in the same order and in the same version of OpenAPI, without blanks. The
-// target of a `$ref` into another file becomes a component. Its name is the last part of its pointer, or the name of
-// its file; if that is taken, the name of the file is put in front. References by `$id` and `$anchor` become pointers,
-// and both keywords are left out. A path item of another file is inserted in OpenAPI 3.0, which has no components for
-// path items. Names do not depend on the order of the members.
+// The text has the content of the files, in the same order and the same version of OpenAPI, without whitespace. The
+// target of a `$ref` into another file becomes a component. The component's name is the last part of the target's
+// pointer, or the name of its file; if that name is taken, the name of the file is put in front. References by `$id`
+// and `$anchor` become pointers, and both keywords are left out. In OpenAPI 3.0, which has no components for path
+// items, a path item of another file is copied to each place that refers to it. Names do not depend on the order of the
+// members.
 
 #pragma once
 

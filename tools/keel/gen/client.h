@@ -45,7 +45,7 @@ class ClientText {
     std::string space;
     std::string folder;
     bool has_server = false;  // The request structs are in the server's headers.
-    // If there is no server, the headers of the types that each tag uses.
+    // If no server is generated, the headers of the types that each tag uses.
     std::vector<std::vector<std::string>> types = {};
   };
   // All three must outlive it.

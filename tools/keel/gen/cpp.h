@@ -14,10 +14,10 @@ namespace keel::gen {
 inline constexpr std::size_t width = 120;
 
 // A quoted literal, which a compiler reads as exactly these bytes. Control characters of bidirectional text are escaped
-// in a literal, and left out of a comment: they would make the text look different from what the compiler reads.
+// in a literal and left out of a comment, because they would make the text look different from what the compiler reads.
 std::string literal(std::string_view text);
-// The same after `before`, where it begins; if the line would be too long, it is split at blanks into several literals.
-// `after` follows it: ` return "…";`.
+// The same literal, after `before` on the same line; if the line would be too long, the literal is split at blanks into
+// several. `after` follows it: ` return "…";`.
 std::string literal_line(std::string_view before, std::string_view text, std::string_view after);
 // A comment made of a description: its first paragraph, at most about 300 characters. "" when there is none.
 std::string comment(std::string_view indent, std::string_view description);

@@ -1,5 +1,5 @@
 // gen/exchange.h — the C++ that a service and its clients share: the structs of requests and of headers, and the
-// constants that describe how they are serialised.
+// constants that describe how they are serialized.
 
 #pragma once
 
@@ -25,23 +25,23 @@ std::string title_of(const Operation& operation);
 // " = {}" if a member would otherwise have no value.
 std::string initialised(const Type& type, const std::string& initialiser);
 std::string request_struct(const Operation& operation);
-// Whether its request has a body: one that is read before the handler is called.
+// Whether the operation's request has a body that is read before the handler is called.
 bool has_body_member(const Operation& operation);
 // Returns the structs of all responses that have headers.
 std::string header_structs(const Operation& operation);
 
-// A reader as an argument of a template, which must select one of the overloads of read_json().
+// A reader as a template argument: text that selects one of the overloads of read_json().
 std::string reader_of(const Type& type);
 // "keel::contract::Form::Text".
 std::string form_literal(std::string_view form);
 // The constant `name`, which lists the members by name, or "" if there are none; `others` is the form of all other
-// members. The text is for use inside a function, or without an indent outside of one. Of a form: `media` has its
-// `encoding`.
+// members. The text is indented for use inside a function, or not indented for use outside of one. Of a form: `media`
+// has the `encoding` of the form.
 std::string fields_of(const Type& type, const std::string& name, std::string& others, const std::string& indent = "  ",
                       const openapi::Node* media = nullptr);
 // The parameters of a verifier that get the credentials of a scheme.
 std::string credentials_of(const Scheme& scheme);
-// Does what fields_of() does for a parameter that is a oneOf with a list or an object: the forms of its parts.
+// The counterpart of fields_of() for a parameter that is a oneOf with a list or an object: the forms of its parts.
 struct EitherText {
   std::string fields;  // The constant of that name, or "".
   std::string name;    // "{}" where there is none.
@@ -53,8 +53,8 @@ EitherText either_of(const Alternatives& alternatives, const std::string& name, 
 std::string parameter_constant(const Parameter& parameter, std::string& name);
 // Its initialiser: "{.name = …}".
 std::string parameter_initialiser(const Parameter& parameter, const std::string& indent);
-// The constant `alternatives`, with the constants that it uses. If there is a prefix, they are outside of a function,
-// and the first is "PREFIX_security".
+// The constant `alternatives`, with the constants that it uses. If there is a prefix, the constants are outside of a
+// function, and the first is "PREFIX_security".
 std::string alternatives_constant(const Security& security, const std::string& prefix = {});
 
 }  // namespace keel::gen

@@ -31,7 +31,8 @@ inline constexpr Kinds any_kind = 127;
 struct Facets {
   using Nodes = std::vector<const openapi::Node*>;
 
-  Nodes sources;           // Every schema that a value has to match, without `oneOf` and the like within them.
+  // Every schema that a value has to match, without the alternatives within them (`oneOf` and the like).
+  Nodes sources;
   Kinds kinds = any_kind;  // From `type`.
   bool is_never = false;   // No value matches.
   std::map<std::string_view, Nodes> properties;
@@ -44,20 +45,21 @@ struct Facets {
   bool has_any(std::initializer_list<std::string_view> keywords) const noexcept {
     return has_any(std::span(keywords.begin(), keywords.size()));
   }
-  // The kinds of values that it is meant for: derived from its values, or from its keywords, if there is no `type`.
+  // The kinds of values that the schema is meant for: if there is no `type`, they are derived from its values or its
+  // keywords.
   Kinds meant() const noexcept;
 };
 
 Facets facets_of(const openapi::Document& document, const openapi::Node& schema);
 
-// Skips schemas that add nothing: a `$ref`, or an `allOf` of one schema, with nothing but a description beside it.
+// Skips schemas that add nothing: those with only a `$ref`, or an `allOf` of one schema, and perhaps a description.
 const openapi::Node& core_of(const openapi::Document& document, const openapi::Node& schema);
-// Whether it has no keyword that a value could break, including `$ref` and `allOf`.
+// Whether the schema has no keyword that a value could violate, `$ref` and `allOf` included.
 bool says_nothing(const openapi::Node& schema) noexcept;
 // The kind of an enum's or a const's value.
 Kinds kind_of(const openapi::Node& value) noexcept;
 
-// These keywords are checked on the value as it was sent, because a reader of a struct, a list or a text does not see
+// Keywords that are checked on the value as it was sent, because a reader of a struct, a list or a text cannot check
 // them.
 inline constexpr std::string_view keywords_ahead[] = {"not",
                                                       "if",

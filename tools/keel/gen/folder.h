@@ -24,19 +24,19 @@ struct File {
   std::string text;
 };
 
-// The text of a regular file, or nothing: a folder can be opened, and not read.
+// The text of a regular file; nothing for anything else, such as a folder, which can be opened but not read.
 std::optional<std::string> read_file(const std::filesystem::path& path);
 
 class Folder {
  public:
-  // Its name is the last part of `space`. `generator` is the command that its files name.
+  // The folder's name is the last part of `space`. `generator` is the command that its files name.
   Folder(const std::string& parent, std::string_view space, std::string generator);
 
   // Writes the files whose text has changed, each as a whole, and removes files of earlier runs that are no longer
   // needed. The error names the file.
   Result<> write(const std::vector<File>& files) const;
 
-  // Whether write() would change nothing. Otherwise a line on standard error names each file that does not match
+  // Whether write() would change nothing. If not, a line on standard error names each file that does not match
   // `source`.
   bool compare(const std::vector<File>& files, std::string_view source) const;
 

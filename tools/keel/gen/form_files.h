@@ -1,5 +1,5 @@
-// gen/form_files.h — the files of a form that is read as it arrives: which properties of its schema they are, and their
-// C++ (keel/contract/files.h).
+// gen/form_files.h — the files of a form that is read as it arrives: finds the properties of the schema that are files,
+// and generates their C++ (keel/contract/files.h).
 //
 //   if (auto split = split_form(document, *media, problems)) …    // properties that are files, and a schema of the
 //   rest
@@ -36,11 +36,11 @@ struct FormFile {
 struct SplitForm {
   std::vector<FormFile> files;            // In the order of their names.
   const openapi::Node* fields = nullptr;  // A schema of the other properties; null: there are none.
-  bool is_closed = false;                 // The schema excludes other properties. Set where there are no fields.
+  bool is_closed = false;                 // The schema excludes other properties. Set if there are no fields.
 };
 
-// Empty for a form without files, and for one whose schema has a keyword that takes its files and its fields together:
-// a warning says that it is read whole.
+// Empty for a form without files, and for a form whose schema has a keyword that concerns files and fields together: a
+// warning then says that the form is read as a whole.
 std::optional<SplitForm> split_form(openapi::Document& document, const openapi::Node& media,
                                     openapi::Problems& problems);
 

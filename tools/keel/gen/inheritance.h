@@ -3,13 +3,13 @@
 //   Pet: {required: [kind], properties: {kind: {type: string}}, discriminator: {propertyName: kind}}
 //   Cat: {allOf: [{$ref: '#/components/schemas/Pet'}, {properties: {lives: {type: integer}}}]}
 //
-// This is inheritance in OpenAPI: wherever Pet is referred to, a Cat may stand. So Pet becomes {anyOf: [Cat, …],
-// discriminator: …}, whose mapping has every value, and what it says itself becomes PlainPet, to which the allOf of its
+// This is inheritance in OpenAPI: a Cat may stand wherever the document refers to Pet. So Pet becomes {anyOf: [Cat, …],
+// discriminator: …}, whose mapping has every value, and Pet's own keywords become PlainPet, to which the allOf of its
 // children refers. PlainPet is an alternative as well if the mapping, or its name where there is no mapping, leads to
 // it, and `x-abstract` is not true.
 //
-// Where one schema is wanted, the parent stays as it is, with a warning: in a parameter, in a form, beside a default,
-// and in a oneOf that could not tell its alternatives apart otherwise. A oneOf with a discriminator of its own names
+// Where only one schema is possible, the parent stays unchanged, with a warning: in a parameter, in a form, beside a
+// default, and in a oneOf that could not tell its alternatives apart otherwise. A oneOf that has a discriminator names
 // its alternatives itself.
 
 #pragma once
@@ -31,7 +31,7 @@ Children children_of(openapi::Document& document);
 
 // Whether it has a discriminator, and no alternatives of its own.
 bool is_parent(const openapi::Node& schema) noexcept;
-// Whether a node with a `$ref` is in the `allOf` of a named schema: it is no place where a child may stand.
+// Whether a node with a `$ref` is in the `allOf` of a named schema: a child cannot stand in that place.
 bool is_of_child(const openapi::Document& document, const openapi::Node& reference);
 
 }  // namespace keel::gen

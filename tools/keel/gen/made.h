@@ -24,14 +24,14 @@ struct Made : Type {
   std::string ahead;  // The name of the Schema for checking a value before it is read; or "".
   // The name of the Schema for an object that has the required members of several alternatives.
   std::string ahead_of_several;
-  // For an anyOf of objects that are distinguished by names, the Schemas of the alternatives in their order; where
-  // several are possible, the first that an object matches decides.
+  // For an anyOf of objects that are distinguished by names, the Schemas of the alternatives, in their order; if
+  // several are possible for an object, the first that it matches is chosen.
   std::vector<std::pair<std::size_t, std::string>> ahead_of_each;
 
   std::vector<std::string> enumerators;
   std::vector<std::string_view> wire_names;
 
-  bool is_strict = false;            // Members that the struct does not have are refused.
+  bool is_strict = false;            // Members that the struct does not have are rejected.
   const Made* additional = nullptr;  // The type of other members, which are kept.
   std::string additional_name;
 
@@ -62,7 +62,8 @@ struct Types::State {
   std::unordered_map<const openapi::Node*, std::string> component_names;
   std::map<std::vector<const openapi::Node*>, const openapi::Node*> merged;
   std::map<std::string, Function> functions;  // They are in the namespace `internal`.
-  std::map<const Made*, std::string> homes;   // The headers of named types; in "types.h" are those without one.
+  // The headers of named types; a type that is not in this map is in "types.h".
+  std::map<const Made*, std::string> homes;
   std::map<std::string, std::set<std::string>> homes_of;  // The headers that each Use includes.
 
   // Decides which members are boxed, and sets the initialisers of discriminators. Called once all types are known

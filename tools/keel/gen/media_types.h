@@ -11,14 +11,14 @@ namespace keel::gen {
 
 // In lower case.
 std::string lower(std::string_view text);
-// Returns it without its parameters, in lower case.
+// Returns a media type without its parameters, in lower case.
 std::string media_type_of(std::string_view text);
-// application/json and what ends in +json; a form, urlencoded or multipart; XML.
+// JSON: application/json, and types that end in +json. A form: urlencoded or multipart. XML.
 bool is_json(std::string_view media_type);
 bool is_form(std::string_view media_type);
 bool is_xml(std::string_view media_type);
-// Whether the content is read and written as JSON: its media type says so; or it is */* or application/*, and its
-// schema allows no text. Without a schema it is not.
+// Whether the content is read and written as JSON: it has a schema, and its media type is JSON, or it is */* or
+// application/* and the schema allows no text.
 bool is_json_content(const openapi::Document& document, const openapi::Node& media);
 
 }  // namespace keel::gen

@@ -4,9 +4,9 @@
 //   pascal_of("list-products")     // "ListProducts"
 //   distinct({"a-b", "a_b"}, snake_of)    // {"a_b_2", "a_b"}
 //
-// A word ends at a character that is neither a letter nor a digit, and before a capital letter that follows a small
-// one. A character beyond ASCII becomes its number: "größe" is "gr_u00f6_u00dfe". A '_' is appended to a keyword of
-// C++. The result depends on the names alone, not on their order.
+// A word ends at a character that is neither a letter nor a digit, and before an uppercase letter that follows a
+// lowercase one. A character beyond ASCII becomes its number: "größe" is "gr_u00f6_u00dfe". A '_' is appended to a
+// keyword of C++. The result depends on the names alone, not on their order.
 
 #pragma once
 
@@ -26,8 +26,8 @@ std::string pascal_of(std::string_view name);
 // Whether the text consists of C++ names with "::" between them, none of which is a keyword.
 bool is_namespace(std::string_view names);
 
-// Returns a different C++ name for each. When several would get the same C++ name, it goes to the one that is spelled
-// in this way. If none is, it goes to the first in the order of bytes, in which names that begin with a sign are last
+// Returns a different C++ name for each different name. When several names would get the same C++ name, the one that is
+// spelled like it gets it. If none is, the first gets it, in the order of bytes with names that begin with a sign last
 // ("-title" after "title"). The others get "_2", "_3", … (for types "2", "3", …). Names that are equal get equal
 // results. None gets a name of `taken`.
 std::vector<std::string> distinct(std::span<const std::string_view> names, std::string (*style)(std::string_view),

@@ -1,6 +1,6 @@
 // gen/operations.h — the operations of a contract, in the form that C++ needs.
 //
-// Errors:   Problems gets the mistakes that only the generator finds, and lint() does not.
+// Errors:   mistakes that the generator finds and lint() does not are added to Problems.
 // Lifetime: views live as long as the document.
 
 #pragma once
@@ -46,9 +46,10 @@ struct Body {
     const openapi::Node* media = nullptr;
   };
   std::vector<Content> contents;
-  const Type* type = nullptr;   // Null: it is streamed, or there is none. Of a form with files: its fields, if any.
-  std::vector<FormFile> files;  // Of a form that is read as it arrives; not empty for one.
-  std::string undeclared;       // What becomes of other parts of such a form: a value of contract::Undeclared.
+  // Null: the body is streamed, or there is none. For a form with files, the type of its fields, if any.
+  const Type* type = nullptr;
+  std::vector<FormFile> files;  // The files of a form that is read as it arrives; empty for any other body.
+  std::string undeclared;       // How other parts of such a form are treated: a value of contract::Undeclared.
   bool is_required = false;
   const openapi::Node* node = nullptr;
 
@@ -62,7 +63,7 @@ struct Security {
     std::size_t scheme;
     std::vector<std::string_view> scopes;
   };
-  std::vector<std::vector<Requirement>> alternatives;  // Empty: everybody may call it.
+  std::vector<std::vector<Requirement>> alternatives;  // Empty: every client may call the operation.
 };
 
 struct Operation {
@@ -103,7 +104,8 @@ struct Contract {
   std::vector<Tag> tags;
   std::vector<Scheme> schemes;  // It has only the schemes that are used.
   std::string base;             // The path of the first server: "/v1", or "".
-  // The initialiser of contract::DocumentationOptions: a path for which the contract has its own operation is left out.
+  // The initializer of contract::DocumentationOptions, in which a path is empty if the contract has its own operation
+  // for it.
   std::string documentation;
 };
 

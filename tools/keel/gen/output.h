@@ -29,7 +29,7 @@ struct Options {
   std::vector<std::string> operations =
       // The operationIds to generate code for or, with a '-' before each, those to leave out.
       {};
-  std::string source = "api.yaml";  // The source that the files name.
+  std::string source = "api.yaml";  // The source document that the generated files name in their first lines.
 };
 
 // The document must have just been loaded: it is linted here. All findings go to `problems`; those that only the

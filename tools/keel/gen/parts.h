@@ -21,14 +21,14 @@ class Parts {
   // At least one.
   explicit Parts(int count);
 
-  // The text so far for the definitions of `name`, which need this header ("" if none): they stay in one source.
+  // The text for the definitions of `name`, to append to; they need this header ("" if none) and stay in one source.
   std::string& of(std::string_view header, std::string_view name);
 
   struct Part {
     std::string text;
     std::set<std::string> headers;
   };
-  // Returns all parts, which have about the same length. A change of one definition moves few others to another part.
+  // Returns all parts, which have about the same length. When one definition changes, few others move to another part.
   std::vector<Part> spread() const;
 
  private:

@@ -32,11 +32,11 @@ struct Response {
     const Type* type = nullptr;  // For JSON.
     bool is_text = false;
     bool is_events = false;   // Server-sent events, whose status is 200.
-    bool is_problem = false;  // Whether a detail is sufficient to make the response.
+    bool is_problem = false;  // Whether the response can be made from a detail text alone.
   };
   std::string name;    // "ok".
   std::string status;  // "200", "4XX", "default".
-  int least = 0;       // The statuses that it is for.
+  int least = 0;       // The statuses that the response is for.
   int most = 0;
   std::vector<Content> contents;
   std::vector<Header> headers;

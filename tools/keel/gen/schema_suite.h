@@ -10,7 +10,7 @@ namespace keel::gen {
 
 struct SuiteSchema {
   const char* file;                // "optional/format/date.json"
-  const contract::Schema* schema;  // Null when there is none, as the generator has reported:
+  const contract::Schema* schema;  // Null when the generator has reported that there is none:
   const char* why;
 };
 

@@ -5,12 +5,12 @@
 //   header << tables.declarations();                                   // extern const keel::contract::Schema …;
 //   for (const auto& [name, text] : tables.each()) parts.of(name) += text;
 //
-// Each schema is a constant whose initialiser refers to others: nothing runs before main(). Names are derived from the
+// Each schema is a constant whose initializer refers to others: nothing runs before main(). Names are derived from the
 // schema's JSON pointer, and the texts are sorted by them, so that the output does not depend on the order of the
 // calls.
 //
-// Errors:   in Problems: a keyword that docs/contract.md lists, a schema that refers to itself without a step into the
-//           value, a pattern that RE2 does not have, a number that no double can hold.
+// Errors:   in Problems: a keyword that docs/contract.md lists as unsupported, a schema that refers to itself for the
+//           same value, a pattern that RE2 does not support, a number that no double can hold.
 // Lifetime: the document must outlive it.
 
 #pragma once
@@ -32,8 +32,8 @@ class SchemaTables {
   SchemaTables(const openapi::Document& document, openapi::Problems& problems)
       : document_(document), problems_(problems) {}
 
-  // The name of the constant for a normalised schema (structure.h). The output then contains it and everything that it
-  // refers to.
+  // The name of the constant for a normalised schema (structure.h). The output then contains the constant and
+  // everything that it refers to.
   std::string name_of(const openapi::Node& schema);
 
   // The declarations, to be put into a namespace of the generated code.

@@ -8,7 +8,7 @@
 //   types.definitions(parts);
 //
 // Deterministic: the order of the keys in the document does not matter; the order of the calls of type_of() matters
-// only if two schemas without a name would get the same one.
+//                only if two unnamed schemas would get the same name.
 //
 // Lifetime: the document, the problems and the names must outlive it; a Type lives as long as its Types.
 
@@ -37,7 +37,7 @@ enum class Shape : std::uint8_t {
   Enum,   // keel::enum_value<T>(text) and keel::enum_name(value) use the document's names for it
   Text,   // keel::Uuid, keel::Timestamp, keel::Date: a keel::TextValue
   Bytes,  // std::vector<std::byte>, a string in base64
-  File,   // std::vector<std::byte>, in a form as they are, in JSON a string in base64
+  File,   // std::vector<std::byte>, raw bytes in a form, a base64 string in JSON
   List,
   Map,
   Struct,
@@ -74,7 +74,7 @@ struct Type {
   Shape shape = Shape::Any;
   std::string spelling;  // Its spelling within the namespace: "std::vector<Product>".
   // "", or the name of a `keel::Complaint f(const T&)`, which returns nothing, or why the value is wrong. The function
-  // checks the value itself, not its elements. If the type is nullable, the function checks the T in the std::optional.
+  // checks the value itself, not its elements; for a nullable type, it checks the T in the std::optional.
   std::string check;
   std::string limits;    // The name of a keel::json::internal::of::Limits, when the check consists of nothing else.
   std::string read;      // The name of a `void f(keel::json::Reader&, T&, keel::Violations&)`, which also checks.
@@ -86,7 +86,7 @@ struct Type {
   std::vector<Member> members;    // For a Struct.
   const Type* others = nullptr;   // If a Struct keeps other members, their type.
   bool is_nullable = false;       // Whether the type is a std::optional<…>.
-  bool has_no_style = false;      // Of an Any: no style of a parameter can represent its values (alternatives.h).
+  bool has_no_style = false;      // For an Any: no style of a parameter can represent its values (alternatives.h).
 
   // Whether it is neither a list nor an object.
   bool is_plain() const noexcept { return shape != Shape::List && shape != Shape::Map && shape != Shape::Struct; }
@@ -119,9 +119,9 @@ class Types {
     std::string file;
     std::vector<const Type*> types;
   };
-  // Decides which header each type is in: if there are many types, those that a single Use needs go into one for it,
-  // "pets_types.h", and those that the same several Uses need go into one for these. If there are few types, or if this
-  // is not called, all are in "types.h".
+  // Decides which header each type is in: if there are many types, those that only one Use needs go into a header for
+  // that Use, "pets_types.h", and those that the same several Uses need go into a header for these Uses. If there are
+  // few types, or if this is not called, all are in "types.h".
   void arrange(const std::vector<Use>& uses);
   // The headers that the header of a Use includes: "types.h".
   std::vector<std::string> headers_of(std::string_view file) const;
@@ -137,7 +137,7 @@ class Types {
   // beginning of the part.
   std::string functions_for(std::string_view text) const;
 
-  // The include lines that a header or a part with this text needs, together with these; one per line.
+  // The include lines that a header or a part with this text needs, in addition to these; one per line.
   static std::string includes_of(std::string_view text, std::initializer_list<std::string_view> others = {});
 
   // For the sources of this folder (made.h).

@@ -13,7 +13,7 @@
 
 namespace keel::contract::testing {
 
-// Generates schemas and values from random numbers: next(n) returns one below n.
+// Generates schemas and values from random numbers: next(n) returns a number below n.
 template <class Next>
 class Maker {
  public:

@@ -1,5 +1,4 @@
-// Writes multipart/form-data (RFC 7578), with parts that are already there and parts that are written while they are
-// sent.
+// Writes multipart/form-data (RFC 7578), with parts that are in memory and parts that are written while they are sent.
 
 #pragma once
 
@@ -28,8 +27,8 @@ bool is_part_name(std::string_view name) noexcept;
 
 class Multipart {
  public:
-  // A boundary that no part contains. It is random where there is a writer, so that nobody can put it into a file, and
-  // where a part contains the usual one.
+  // A boundary that no part contains. It is random if any part has a writer, so that nobody can put the boundary into a
+  // file, or if a part contains the usual boundary.
   explicit Multipart(std::vector<SentPart> parts);
 
   const std::string& boundary() const noexcept { return boundary_; }

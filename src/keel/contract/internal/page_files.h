@@ -12,7 +12,7 @@ struct PageFile {
   std::string_view gzip;
 };
 
-// The page; {{script}}, {{style}} and {{document}} stand in the places of the addresses.
+// The page, with {{script}}, {{style}} and {{document}} in the places of the addresses.
 std::string_view page_html() noexcept;
 const PageFile& page_script() noexcept;
 const PageFile& page_style() noexcept;

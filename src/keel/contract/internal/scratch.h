@@ -19,16 +19,16 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   std::size_t size() const noexcept { return size_; }
-  // Valid until words are taken.
+  // Valid until more words are taken.
   std::uint64_t* at(std::size_t offset) noexcept { return words_ + offset; }
-  // The offset of this many words, which are zero.
+  // Takes this many words, set to zero, and returns their offset.
   std::size_t take(std::size_t count) {
     if (size_ + count > capacity_) grow(size_ + count);
     std::fill_n(words_ + size_, count, 0);
     size_ += count;
     return size_ - count;
   }
-  // Returns the words that were taken when the size was this one.
+  // Gives back all words that were taken since the size was `size`.
   void give_back(std::size_t size) noexcept { size_ = size; }
 
  private:

@@ -1,4 +1,4 @@
-// Makes the JSON that the texts of a parameter, a form or a header stand for.
+// Makes the JSON that the texts of a parameter, a form or a header represent.
 
 #pragma once
 
@@ -12,13 +12,13 @@ namespace keel::contract::internal {
 
 inline constexpr const char* not_utf8 = "expected UTF-8";
 
-// Whether it is a number by RFC 8259 §6.
+// Whether the text is a number by RFC 8259 §6.
 bool is_number(std::string_view text) noexcept;
-// Whether it is a number of JSON, true, false or null.
+// Whether the text is a JSON number, true, false or null.
 bool is_bare(std::string_view text) noexcept;
 
 bool is_list(Form form) noexcept;
-// The form of a list's elements; a form that is no list is returned as it is.
+// The form of a list's elements; a form that is not a list is returned unchanged.
 Form element_of(Form form) noexcept;
 
 // Writes JSON from texts, and records whether a text could not be read as its type.

@@ -9,7 +9,7 @@
 
 namespace keel::contract::internal {
 
-// The number that a value is, which must be a number.
+// The number of a value, which must be a number.
 Number number_of(const json::Value& value) noexcept;
 // Returns -1, 0 or 1.
 int compare(const Number& a, const Number& b) noexcept;
@@ -19,7 +19,7 @@ bool is_multiple(const Number& number, const Number& step) noexcept;
 
 bool is_equal(const Constant& constant, const json::Value& value) noexcept;
 
-// Equal values have equal hashes; adds to `work` the work it has done.
+// Equal values have equal hashes. The work of hashing is added to `work`.
 std::uint64_t hash(const json::Value& value, std::size_t& work) noexcept;
 
 std::uint8_t type_of(const json::Value& value) noexcept;
