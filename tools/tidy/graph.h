@@ -21,7 +21,7 @@ struct Module {
 };
 using Graph = std::map<std::string, Module>;
 
-// Reads lines `module: those it uses` and `module tests: those only its tests use`; '#' begins a comment line. Any
+// Reads lines `module: modules it uses` and `module tests: modules only its tests use`; '#' begins a comment line. Any
 // other line, and a repeated module, is an entry of `problems`.
 Graph parse_layers(const std::vector<std::string>& lines, std::vector<std::string>& problems);
 

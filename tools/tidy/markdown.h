@@ -16,7 +16,7 @@ std::vector<std::string> cells(std::string_view row);
 // The rows of all tables whose last column is headed `last_column`, without the heading.
 std::vector<std::vector<std::string>> table_rows(const std::vector<std::string>& page, std::string_view last_column);
 
-// For each heading of the page, the part of a link after '#' that leads to it on GitHub.
+// For each heading of the page, its anchor on GitHub: the part of a link after '#'.
 std::vector<std::string> anchors(const std::vector<std::string>& page);
 // The targets of links to files of the repository and to headings.
 std::vector<std::string> local_links(const std::vector<std::string>& page);

@@ -10,7 +10,7 @@
 
 namespace tidy {
 
-// Every file of the repository, sorted: without build folders, version control and files that services leave.
+// Every file of the repository, sorted, without build folders, version control and files that services leave behind.
 const std::vector<std::string>& files();
 
 std::string read(const std::string& path);

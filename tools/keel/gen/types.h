@@ -8,7 +8,7 @@
 //   types.definitions(parts);
 //
 // Deterministic: the order of the keys in the document does not matter; the order of the calls of type_of() matters
-//                only if two unnamed schemas would get the same name.
+// only if two unnamed schemas would get the same name.
 //
 // Lifetime: the document, the problems and the names must outlive it; a Type lives as long as its Types.
 

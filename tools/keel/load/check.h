@@ -1,7 +1,7 @@
 // The conditions that a response must fulfil.
 //
-// Cost: a comparison if nothing is expected of the body. Otherwise one pass over the body, without a copy if it came in
-//       one piece. JSON is read only up to the member.
+// Cost: a comparison if nothing is expected of the body. Otherwise one pass over the body, without a copy if the body
+//       arrived in one piece. JSON is read only up to the member.
 
 #pragma once
 
@@ -36,7 +36,7 @@ struct Check {
   bool has_body(std::string_view received, Arena& arena) const;
 };
 
-// "user.name=Ada". InvalidArgument: the text has no '=', or nothing before it.
+// "user.name=Ada". InvalidArgument: the text has no '=', or nothing in front of it.
 Result<Check::Member> parse_member(std::string_view text);
 
 }  // namespace keel::load

@@ -1,12 +1,12 @@
 // One connection of a generator: a state machine on a transport.
 //
-// It sends the generator's requests while it has room, all that became due in a call with one write, and reads the
-// responses without copying them. Failures are reported to the generator by kind, and the connection is reopened:
-// immediately if it had brought a response before, else after a pause.
+// It sends the generator's requests while it has room, and reads the responses without copying them. All requests that
+// become due in one call are sent with one write. Failures are reported to the generator by kind, and the connection is
+// reopened: immediately if it had received a response before, else after a pause.
 //
 // Threads:  the generator's loop.
 // Lifetime: must be is_closed() before it is destroyed.
-// Cost:     about 1 KB, and 24 bytes for each request that may be under way.
+// Cost:     about 1 KB, and 24 bytes for each request that may be outstanding.
 
 #pragma once
 
@@ -41,7 +41,7 @@ class Connection : public Link {  // The generator uses the link for its list of
   void open() noexcept;
   // Takes at most `max` requests from the generator while there is room, and sends them.
   void fill(Instant now, std::size_t max) noexcept;
-  // Checks the clock: gives up operations that take too long, and tries again to connect.
+  // Checks the clock: gives up operations that take too long, and connects again if a pause is over.
   void check_time(Instant now) noexcept;
   // Ends permanently. Outstanding requests fail with `failure`.
   void end(Failure failure) noexcept;
@@ -77,7 +77,7 @@ class Connection : public Link {  // The generator uses the link for its list of
   bool ends_ = false;  // It ends permanently.
   // The last request of this connection was queued, or the server has announced its last response.
   bool closes_ = false;
-  bool has_response_ = false;  // Whether a response has come on this connection.
+  bool has_response_ = false;  // Whether this connection has received a response.
   Instant since_;              // Connecting: since when; Waiting: until when.
   std::uint64_t begun_ = 0;    // The number of requests on this connection.
   std::size_t first_ = 0;      // The oldest entry of outstanding_, which is a ring.
@@ -85,7 +85,7 @@ class Connection : public Link {  // The generator uses the link for its list of
   const std::size_t depth_;    // The size of the ring.
   std::vector<Outstanding> outstanding_;
   http::ResponseReader reader_;
-  Buffer body_;  // The body of the current response, if it is checked and comes in pieces.
+  Buffer body_;  // The body of the current response, if it is checked and arrives in pieces.
   bool body_is_too_long_ = false;
   std::string_view staged_text_;  // A single fixed request: sent without a copy;
   Buffer staged_;                 // else all of them, one after the other.

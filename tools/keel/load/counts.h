@@ -41,7 +41,7 @@ struct Counts {
   std::uint64_t due = 0;        // Requests that began in the measured time.
   std::uint64_t responses = 0;  // Complete responses to these requests, whether they were as expected or not.
   std::uint64_t completed = 0;  // Responses that came within the measured time, to any request.
-  // How many entries of `latency` had no response; they count with the time that they had waited.
+  // How many entries of `latency` are requests without a response; they count with the time that they had waited.
   std::uint64_t waiting = 0;
   std::array<std::uint64_t, 6> by_class = {};     // Responses by the first digit of the status code.
   std::array<std::uint64_t, 600> by_status = {};  // All responses by status code, including those of the warm-up.

@@ -1,8 +1,8 @@
 // Reads a table from a file whose first line names the columns (RFC 4180).
 //
 // Errors:   InvalidArgument with file and line: no columns, two with the same name, a line with more or fewer fields
-//           than columns, a quotation mark out of place; no line beside the first. NotFound and others when it cannot
-//           be read.
+//           than columns, a quotation mark out of place; no line after the first. NotFound and others when the file
+//           cannot be read.
 // Lifetime: owns its text.
 
 #pragma once

@@ -11,12 +11,12 @@
 // advance; a due request waits for a connection with room if necessary, and its latency begins when it was due. A timer
 // also sends due requests, with a precision of a millisecond. In a simulation, only the timer sends due requests.
 //
-// After the measured time nothing new begins; outstanding requests still have their time limit.
+// After the measured time no new request is sent; outstanding requests still have the rest of their timeout.
 //
 // Threads:  the loop's. progress() may be read on any.
-// Lifetime: loop, mix and plan must outlive it; it must be finished before it is destroyed.
-// Cost:     per request no allocation and no clock read in a closed loop; requests of one turn leave with one system
-//           call on io_uring.
+// Lifetime: loop, mix and plan must outlive the generator, which must have finished before it is destroyed.
+// Cost:     in a closed loop, no allocation and no clock read for each request; on io_uring, the requests of one
+//           event-loop iteration are sent with one system call.
 
 #pragma once
 
@@ -65,7 +65,7 @@ struct Plan {
   std::uint64_t seed = 1;
 };
 
-// Values that are visible from outside while it runs.
+// Values that other threads may read while the generator runs.
 struct Progress {
   SingleWriterCounter responses;  // All responses, including those of the warm-up.
   SingleWriterCounter errors;
@@ -91,7 +91,7 @@ class Generator {
   Progress& progress() noexcept { return progress_; }
   // Valid once it is finished.
   const Counts& counts() const noexcept { return counts_; }
-  // How much of the measured time has passed: less than planned after stop().
+  // How much of the measured time has passed. After stop(), this is less than planned.
   Duration measured() const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 
@@ -111,7 +111,7 @@ class Generator {
   void responded(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept;
   void failed(const Connection::Outstanding& request, Failure failure) noexcept;
   void failed_to_connect() noexcept;
-  // Keeps the reason of the first failed connection.
+  // Keeps the reason why the first connection failed.
   void note_reason(const Error& why) noexcept {
     if (counts_.reason.empty() && state_ == State::Running) counts_.reason = why.describe();
   }
@@ -154,7 +154,7 @@ class Generator {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t begun_ = 0;  // Connections that were told to open.
   std::size_t alive_ = 0;  // Connections not permanently closed.
-  List<Connection> free_;  // Open loop: connections with room; the one that has had room longest is first.
+  List<Connection> free_;  // Open loop: connections with room, beginning with the one that has had room longest.
   Member<Timer, Generator, &Generator::send_due> due_timer_{*this};
   Member<Timer, Generator, &Generator::tick> tick_timer_{*this};
 };

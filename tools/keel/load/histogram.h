@@ -4,8 +4,9 @@
 //   latencies.record(ended - intended);
 //   Duration p999 = latencies.percentile(99.9);
 //
-// Values are counted in rows of 1,024 columns; each row covers twice the range of the one before, so that a value is
-// known to one part in 1,024 from a nanosecond to longest(). Longer values count as longest(), negative ones as zero.
+// Values are counted in rows of 1,024 columns; each row covers twice the range of the row before it, so values from a
+// nanosecond to longest() have a precision of one part in 1,024. Longer values count as longest(), negative ones as
+// zero.
 //
 // Threads: one.
 // Cost:    256 KiB, of which a run uses few pages; record() is a shift and two additions.
@@ -60,7 +61,7 @@ class Histogram {
     Duration value;
     double fraction;  // The fraction of all values that are at most `value` long.
   };
-  // The distribution in at most 150 points, as detailed in the tail as in the middle.
+  // The distribution in at most 150 points; the tail is as detailed as the middle.
   std::vector<Point> cdf() const;
 
  private:

@@ -1,4 +1,4 @@
-// The requests of a run: as they are written in options or in a YAML file, and as the bytes that are sent.
+// The requests of a run: their notation in options or in a YAML file, and the bytes that are sent.
 //
 // A file contains a list:
 //
@@ -13,7 +13,7 @@
 //
 // expect may have status, body, contains, length and json; see check.h. Paths and bodies are templates; see template.h.
 //
-// Errors: InvalidArgument with the reason and its place: file, line and key, or the request that an option gives.
+// Errors: InvalidArgument with the reason and the place: file, line and key, or the request as given in an option.
 
 #pragma once
 

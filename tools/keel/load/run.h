@@ -1,8 +1,7 @@
 // A whole measurement: threads with a generator each, the CPU clocks of both processes, and Ctrl-C.
 //
-// Errors:  what is wrong with the engine, the cores or the server's process id; Unavailable when the server cannot be
-//          reached.
-// Threads: the calling one waits; `plan.threads` others work.
+// Errors:  those of the engine, the cores or the server's process id; Unavailable when the server cannot be reached.
+// Threads: the calling thread waits; `plan.threads` other threads make the load.
 
 #pragma once
 
@@ -19,7 +18,7 @@
 
 namespace keel::load {
 
-// Collects SIGINT and SIGTERM as long as it lives, also for threads started since then. A second signal ends the
+// While it exists, collects SIGINT and SIGTERM, also for threads that are started after it. A second signal ends the
 // process.
 class Interrupts {
  public:
@@ -28,7 +27,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // Waits until that time, or until the first signal; true: a signal has come.
+  // Waits until that time, or until the first signal; true: a signal has arrived.
   bool wait_until(Instant until) noexcept;
 
  private:
@@ -74,7 +73,7 @@ struct Measurement {
   std::string engine;
   int threads = 1;
   double client_utilisation = 0;             // CPU seconds per second and thread, without busy polling.
-  double client_busy_polling = 0;            // The share of the time in which a thread found nothing to do, on average.
+  double client_busy_polling = 0;            // The average share of its time in which a thread had nothing to do.
   double client_cpu_us = 0;                  // The CPU time for each response, without busy polling.
   std::optional<double> server_utilisation;  // CPU seconds per second and core of the server.
   std::optional<double> server_cpu_us;       // Per response.
@@ -91,7 +90,7 @@ struct View {
   Duration latency_max;  // The recent maximum.
 };
 
-// Connects to the first address of the URL's host that accepts a connection.
+// Connects to the URL's host, at the first of its addresses that accepts a connection.
 struct Url;
 Result<Address> reach(const Url& url, Duration timeout);
 

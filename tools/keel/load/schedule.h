@@ -3,10 +3,11 @@
 //   Schedule due({.from = 1000, .to = 1000, .arrivals = Arrivals::Poisson, .seed = 1}, thread, threads);
 //   Duration at = due.next();                // since the beginning of the run; rises, never ends
 //
-// The threads' requests together have the requested rate: evenly spaced ones take turns; for random ones each thread
-// has its share, and the shares of a Poisson process are Poisson processes.
+// Together, the requests of all threads have the requested rate. Evenly spaced requests are dealt to the threads in
+// turn; for random arrivals, each thread has its share of the rate, because the shares of a Poisson process are Poisson
+// processes.
 //
-// Cost: a few additions, for random arrivals a logarithm; nothing is stored, however far the server falls behind.
+// Cost: a few additions and, for random arrivals, a logarithm; nothing is stored, however far the server falls behind.
 
 #pragma once
 
@@ -19,7 +20,7 @@ namespace keel::load {
 
 enum class Arrivals : std::uint8_t { Constant, Poisson };
 
-// A rate per second: constant, or growing evenly from one value to another, at which it then stays.
+// A rate per second: constant, or growing evenly from one value to another and then constant.
 struct Rate {
   double from = 0;
   double to = 0;

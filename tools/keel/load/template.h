@@ -5,10 +5,10 @@
 //   {uuid}         a random UUID, version 4                                {csv.name}        that column of a CSV file
 //
 // All placeholders of one request use the same number n and the same line of the CSV file: line n, which starts again
-// after the last line. A '{' followed by letters must begin one of these; any other '{' stands for itself, so that JSON
-// can be written as it is. "{{" is one '{'.
+// after the last line. A '{' followed by a letter must begin one of these placeholders; any other '{' stands for
+// itself, so JSON can be written unchanged. "{{" is one '{'.
 //
-// Errors:   InvalidArgument: a place that is none of these, a column that the file lacks, a range that is empty.
+// Errors:   InvalidArgument: an unknown placeholder, a column that the file does not have, an empty range.
 // Lifetime: the Csv must outlive the template.
 // Threads:  call compile() once; fill() on any number of threads.
 
@@ -28,7 +28,7 @@ namespace keel::load {
 
 class Template {
  public:
-  enum class Escape : bool { None, Percent };  // Percent: for values of a CSV file in a path.
+  enum class Escape : bool { None, Percent };  // Percent: percent-encodes values of a CSV file, for a path.
 
   // `csv` may be null.
   static Result<Template> compile(std::string_view text, const Csv* csv, Escape escape = Escape::None);
@@ -43,7 +43,7 @@ class Template {
     Kind kind;
     std::string text = {};
     std::uint64_t first = 0;
-    std::uint64_t count = 0;  // 0: it is not a range.
+    std::uint64_t count = 0;  // 0: the placeholder has no range.
     std::size_t column = 0;
   };
   static Result<Part> place(std::string_view name, const Csv* csv);

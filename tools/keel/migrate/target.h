@@ -27,7 +27,7 @@ class Target {
   virtual Result<db::Migrated> up(const std::string& folder, int last) = 0;
   virtual Result<db::Migrated> down(const std::string& folder, int count) = 0;
   virtual Result<db::Migrated> redo(const std::string& folder) = 0;
-  // If the database does not exist, the status is that of an empty one.
+  // If the database does not exist, the status is that of an empty database.
   virtual Result<std::vector<db::MigrationStatus>> status(const std::string& folder) = 0;
 
   // Applies all files to a temporary database, undoes the last ones that can be undone, and applies them again.

@@ -1,4 +1,4 @@
-// new/names.h — the name of a service, and the forms of it that its files contain.
+// new/names.h — the name of a service, in the forms that its files contain.
 //
 // Errors:  InvalidArgument, with a valid name if one can be suggested.
 // Threads: any.

@@ -1,7 +1,7 @@
 // new/writer.h — writes the files of a new service, all of them or none.
 //
-// Errors:  AlreadyExists, when the folder or file already exists: it is not changed. Errors of the system have the
-//          path; files that were written before the error are removed.
+// Errors:  AlreadyExists, when the folder or a file already exists: it is not changed. System errors name the path;
+//          files that were written before the error are removed.
 // Threads: one.
 
 #pragma once

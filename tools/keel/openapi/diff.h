@@ -5,8 +5,8 @@
 // A client sends requests that the old document allows, and expects the responses that it promises. Breaking: what the
 // client sends may now be rejected (a request is narrowed), or it may receive something unknown (a response is
 // widened). Non-breaking: neither.
-// Unclassified: whether the change breaks a client depends on the client, or cannot be decided for the two schemas. For
-// a webhook the directions are reversed: its request is received, and its response sent.
+// Unclassified: the change may break some clients but not others, or the two schemas cannot be compared. For a webhook
+// the directions are reversed: the client receives its request, and sends its response.
 //
 // A change of a schema that several operations use counts once for requests and once for responses, at the place of
 // that schema. Changes of descriptions, examples, tags and extensions do not count.
@@ -29,7 +29,7 @@ struct Change {
   Severity severity = Severity::Breaking;
   std::string rule;                 // "response-property-removed"
   std::string text;                 // One sentence.
-  const Node* old_place = nullptr;  // Null: this document does not have the place.
+  const Node* old_place = nullptr;  // Null: this document does not have the changed part.
   const Node* new_place = nullptr;
 
   // "new.yaml:7:3: breaking: the operation needs a body now (#/paths/~1pets/post/requestBody) [request-body-required]".

@@ -9,8 +9,8 @@
 //             of a schema around them; "#name" is an `$anchor`; a URI is the `$id` of a schema in these files. Circular
 //             references are followed like others. Nothing is fetched: a remote reference is an error. All files are
 //             read by load().
-// Bounds:     1,000 files, 64 MiB together, and those of source.h. Each reference is resolved once.
-// Errors:     in Problems. A reference without a target is such a problem, and resolve() then returns null.
+// Bounds:     1,000 files, 64 MiB together, and those of source.h. Each reference is resolved only once.
+// Errors:     in Problems. A reference without a target is a problem, too, and resolve() then returns null.
 
 #pragma once
 
@@ -57,7 +57,7 @@ class Document {
   // Makes `target` the target of that node.
   void redirect(const Node& reference, Node& target) { targets_[&reference] = &target; }
   // Follows a chain of `$ref`s: returns the node itself when it has none, else the target of the last one. Null when
-  // one has no target, or they form a circle.
+  // one of them has no target, or when they form a circle.
   Node* resolve(Node& node) const noexcept;
   const Node* resolve(const Node& node) const noexcept { return resolve(const_cast<Node&>(node)); }
   // The same for a member; null when there is none.
@@ -65,7 +65,7 @@ class Document {
     const Node* const child = node.find(name);
     return child == nullptr ? nullptr : resolve(*child);
   }
-  // The target of a reference in `node`; null when there is none, and then `why` has the reason.
+  // The target of a reference in `node`; if there is none, null, and `why` has the reason.
   Node* look_up(const Node& node, std::string_view reference, std::string* why = nullptr) const;
 
  private:

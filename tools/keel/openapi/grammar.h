@@ -1,4 +1,4 @@
-// openapi/grammar.h — which fields the objects of OpenAPI 3.0 and 3.1 have, and which values they may have.
+// openapi/grammar.h — which fields the objects of OpenAPI 3.0 and 3.1 have, and which values the fields may have.
 
 #pragma once
 
@@ -47,7 +47,7 @@ enum class Role : std::uint8_t {
 
 // "a response", "a schema", …
 std::string_view to_string(Role role) noexcept;
-// Whether {$ref: …} may replace it.
+// Whether {$ref: …} may replace such an object.
 bool may_be_reference(Role role) noexcept;
 
 // The kind of value in a field.

@@ -3,10 +3,11 @@
 // The schema is converted to the tables of contract/schema.h, and the value is checked like one that a client sends.
 // Formats are not checked: how a default is written in C++ is decided by the generator.
 //
-// Lifetime: the document must outlive it, and must not change meanwhile. Patterns are kept until the process ends.
-// Cost:     of contract::check(), and the tables of each schema once. A value that contains more than 10,000 values, or
-//           that takes too long to be checked, counts as valid. Every value counts as valid for a schema with a pattern
-//           that RE2 does not support.
+// Lifetime: the document must outlive the checker, and must not change during that time. Patterns are kept until the
+//           process ends.
+// Cost:     that of contract::check(), and the tables of each schema once. A value that contains more than 10,000
+//           values, or that takes too long to be checked, counts as valid. Every value counts as valid for a schema
+//           with a pattern that RE2 does not support.
 
 #pragma once
 
@@ -47,7 +48,7 @@ class Instances {
   Instances(const Instances&) = delete;
   Instances& operator=(const Instances&) = delete;
 
-  // Returns everything that is wrong with the value, by the normalised schema (structure.h).
+  // Returns all violations of the normalised schema (structure.h) by the value.
   std::vector<Misfit> misfits(const Node& schema, const Node& value);
   const Regex& regex(std::string_view pattern);
 

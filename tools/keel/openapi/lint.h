@@ -16,9 +16,9 @@ namespace keel::openapi {
 
 void lint(Document& document, Problems& problems);
 
-// Whether a client writes this header of a request itself, so that it is no parameter.
+// Whether a client itself writes this header of a request, so that it cannot be a parameter.
 bool is_header_of_client(std::string_view name);
-// Whether the server writes this header of a response itself, so that handlers do not have it.
+// Whether the server itself writes this header of a response, so that handlers do not set it.
 bool is_header_of_server(std::string_view name);
 
 // The parts of lint(), to be called after check_structure().

@@ -25,13 +25,13 @@ std::string_view to_string(Kind kind) noexcept;
 
 struct Node {
   Kind kind = Kind::Null;
-  std::uint32_t line = 0;    // The line, from 1, of the value's key within a map, or else of the value's beginning.
+  std::uint32_t line = 0;    // The line, from 1, of the value's key if it is in a map, else of the value's beginning.
   std::uint32_t column = 0;  // It counts characters, from 1.
   const std::string* file = nullptr;
   Node* parent = nullptr;  // Null: the root of its file.
   std::string_view key;    // It is set for a member of a map.
-  // The text of a scalar: of a string its content, of a number its digits as written or, where YAML has a notation of
-  // its own such as "+1" or ".5", as JSON writes them; "true" or "false".
+  // The text of a scalar: the content of a string; a number as written or, if it has a notation that only YAML has,
+  // such as "+1" or ".5", as JSON writes it; "true" or "false".
   std::string_view text;
   std::vector<Node*> children;  // The elements of a list or a map, in the order written.
 
@@ -74,7 +74,7 @@ class Store {
     node.kind = kind;
     return node;
   }
-  // A node with the place of another one, for normalised schemas.
+  // Makes a node with the place of another one, for normalised schemas.
   Node& make_at(const Node& place, Kind kind, std::string_view text = {});
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
   const std::string& name(std::string text) { return texts_.emplace_back(std::move(text)); }

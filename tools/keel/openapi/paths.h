@@ -12,7 +12,7 @@ namespace keel::openapi {
 inline constexpr std::array<std::string_view, 8> methods = {"get",     "put",  "post",  "delete",
                                                             "options", "head", "patch", "trace"};
 
-// The names of the parameters in a template of a path or a URL, in order; and what is wrong with it, or "".
+// The names of the parameters in a template of a path or a URL, in order; and its mistake, or "".
 struct Template {
   std::vector<std::string_view> names;
   std::string problem;
@@ -24,14 +24,14 @@ std::string shape_of(std::string_view path);
 
 // A segment of a path, between two slashes.
 struct Segment {
-  std::string_view before;  // The text; if there is a parameter, that before it.
+  std::string_view before;  // The text; if there is a parameter, the text before it.
   std::string_view name;    // The name of the parameter; empty without one.
   std::string_view after;   // The text after the parameter.
-  bool has_more = false;    // There is another parameter in it.
+  bool has_more = false;    // Whether the segment has another parameter.
 
   bool is_parameter() const noexcept { return !name.empty(); }
 };
-// Those of a path that begins with '/', and in which parse_template() finds no problem.
+// The segments of a path that begins with '/', and in which parse_template() finds no problem.
 std::vector<Segment> segments_of(std::string_view path);
 
 }  // namespace keel::openapi

@@ -17,7 +17,7 @@ struct Problem {
   enum class Severity : std::uint8_t { Error, Warning };
 
   std::string file;
-  std::uint32_t line = 0;    // 0: it is about the whole file.
+  std::uint32_t line = 0;    // 0: the problem concerns the whole file.
   std::uint32_t column = 0;  // From 1.
   Severity severity = Severity::Error;
   std::string text;
@@ -57,7 +57,7 @@ class Problems {
 // The name in single quotes, as messages show names.
 std::string quoted(std::string_view text);
 inline constexpr std::size_t candidates_max = 5000;
-// The candidate for which a name was probably misspelt; empty when none is similar, or several are.
+// The candidate of which a name is probably a misspelling; empty when no candidate is similar, or several are.
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates);
 // "; did you mean 'name'?", or "".
 std::string suggestion(std::string_view name, std::span<const std::string_view> candidates);

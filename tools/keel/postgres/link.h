@@ -1,6 +1,6 @@
-// A blocking connection to a PostgreSQL server, for tools that inspect a database and do nothing else.
+// A blocking connection to a PostgreSQL server, for tools that do nothing else while they inspect a database.
 //
-// It uses a Unix socket, or TCP without TLS, because databases for experiments are local. A URL whose sslmode demands
+// It uses a Unix socket, or TCP without TLS, because databases for experiments are local. A URL whose sslmode requires
 // TLS is Unsupported.
 //
 // Errors:  those of the server with their SQLSTATE (db/postgres/error.h); Unavailable: it cannot be reached, or the
@@ -30,7 +30,7 @@ class PostgresLink {
   struct Column {
     std::string name;
     std::uint32_t table = 0;  // 0: it is not a column of a table.
-    int number = 0;           // Its number in the table, from 1.
+    int number = 0;           // The column's number in the table, from 1.
     db::postgres::Oid type = 0;
   };
   struct Description {

@@ -1,8 +1,8 @@
 // A temporary PostgreSQL database for experiments.
 //
-// If a URL is given, or in KEEL_SCRATCH_POSTGRES_URL, it is a new database on that server, whose user must be allowed
-// to create databases. Otherwise a server is started for it in a temporary folder, using Debian's programs in
-// /usr/lib/postgresql, and is stopped afterwards.
+// If a URL is given, as an argument or in KEEL_SCRATCH_POSTGRES_URL, it is a new database on that server; the URL's
+// user must be allowed to create databases. Otherwise, a server is started for it in a temporary folder, with Debian's
+// programs in /usr/lib/postgresql, and is stopped afterwards.
 //
 // Errors:  NotFound: there is no URL, and PostgreSQL is not installed. Other errors come from the server.
 // Threads: one. Blocks: starting its own server takes about a second.

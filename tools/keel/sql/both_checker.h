@@ -1,8 +1,8 @@
 // Combines the descriptions of a statement by several databases, because the same generated code runs it on each of
 // them.
 //
-// A whole number gets the wider type, and a value that may be null in one of them may be null. All other types must be
-// the same, unless the author of the query states one.
+// A whole number gets the wider type, and a value that may be null in one of the databases may be null. All other types
+// must be the same, unless the author of the query states one.
 
 #pragma once
 

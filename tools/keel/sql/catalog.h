@@ -21,7 +21,7 @@ struct Field {
   bool is_optional = false;
   Place place;
 
-  std::string cpp_name() const;  // The name, with a trailing '_' if it is a keyword.
+  std::string cpp_name() const;  // The name, with a trailing '_' if it is a C++ keyword.
   std::string cpp_type() const;
 };
 
@@ -52,7 +52,7 @@ struct Function {
   bool is_row_declared = false;  // Whether the program declares that type itself.
   std::string parameter_struct;  // The struct of the parameters; "" if each parameter is an argument of the function.
   bool is_parameter_struct_declared = false;
-  std::string sort;  // The enum of its sort orders, or "".
+  std::string sort;  // The enum of the query's sort orders, or "".
 };
 
 struct Catalog {
@@ -68,16 +68,16 @@ struct Catalog {
   std::vector<std::string> includes;  // The program's headers as written, in order, each once.
 };
 
-// The statements of one query: one for each combination of its blocks, times its sort orders. Each is checked, and each
-// is a constant of the generated code.
+// The statements of one query: one for each combination of its blocks, times its sort orders. Each statement is
+// checked, and becomes a constant of the generated code.
 inline constexpr std::size_t statements_max = 512;
 inline constexpr std::size_t filters_max = 8;
 inline constexpr std::size_t sorts_max = 8;
 inline constexpr std::size_t columns_max = 40;   // The limit of data/fields.h.
 inline constexpr std::size_t arguments_max = 4;  // A struct is used for more parameters, or for optional ones.
 
-// The files are those of `problems`, by their numbers. Mistakes are added to `problems`; then the catalog must not be
-// used.
+// The files are identified by their numbers in `problems`. Mistakes are added to `problems`; then the catalog must not
+// be used.
 Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, Problems& problems);
 
 }  // namespace keel::sql

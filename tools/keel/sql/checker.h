@@ -23,8 +23,8 @@ class Checker {
   virtual ~Checker() = default;
   virtual int migrations() const noexcept = 0;  // The number of applied migrations.
   virtual std::optional<Mistake> check(const Statement& statement) = 0;
-  // Restricts the following calls to this database ("sqlite", "postgres"); "": all of them are asked. False: it is not
-  // one of them.
+  // Restricts the following calls to this database ("sqlite", "postgres"); "": to none, so that all databases are
+  // asked. False: the checker does not have this database.
   virtual bool choose(std::string_view database) { return database.empty(); }
   // Describes the parameters and columns of a statement. Returns a mistake if the statement cannot run; then `to` is
   // unchanged.
@@ -34,13 +34,13 @@ class Checker {
   virtual std::optional<Mistake> set_type(std::string_view table, std::string_view column, std::string_view type) = 0;
 };
 
-// The mistake of a call that reads another number of columns than its statement returns.
+// The mistake in a call that reads a different number of columns than its statement returns.
 std::optional<Mistake> find_wrong_call(const Statement& statement, std::size_t columns);
 
-// A statement with its named parameters replaced by $1, $2, … in the order of their first use, as PostgreSQL gets it.
+// A statement as PostgreSQL gets it: with its named parameters replaced by $1, $2, …, in the order of their first use.
 struct NumberedText {
   std::string text;
-  std::vector<std::size_t> offsets;  // For each byte of it, and its end: the offset in the original.
+  std::vector<std::size_t> offsets;  // For each byte of `text`, and for its end: the offset in the original.
 };
 NumberedText numbered(std::string_view text);
 

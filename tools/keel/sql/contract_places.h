@@ -12,12 +12,12 @@ namespace keel::sql {
 
 class ContractPlaces {
  public:
-  // Reads an OpenAPI document. NotFound: the file cannot be read, or is not such a document.
+  // Reads an OpenAPI document. NotFound: the file cannot be read, or is not an OpenAPI document.
   static Result<ContractPlaces> load(const std::string& path);
 
   // "api.yaml:120:5" for the schema of `api::Product`; "" when there is none.
   std::string_view find(std::string_view type) const;
-  // The place of the property that a field is made from; the place of the schema when there is no such property.
+  // The place of the property from which a field is generated; the place of the schema when there is no such property.
   std::string_view find(std::string_view type, std::string_view field) const;
 
  private:

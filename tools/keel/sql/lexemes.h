@@ -33,7 +33,7 @@ struct Lexeme {
   // Whether it is this keyword, ignoring case; `word` is in lower case.
   bool is(std::string_view word) const noexcept;
   bool is_symbol(std::string_view symbol) const noexcept { return kind == Kind::Symbol && text == symbol; }
-  // The name, or the bytes of the string, without quotes. Of e'…' that continues on other lines: the first part.
+  // The name, or the bytes of the string, without quotes. For an e'…' that continues on other lines: the first part.
   std::string value() const;
 };
 

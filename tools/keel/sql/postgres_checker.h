@@ -1,8 +1,9 @@
-// A PostgreSQL server's check of a statement before it runs: it is parsed and described in a scratch database with the
-// migrations applied.
+// A PostgreSQL server's check of a statement before it runs: the server parses and describes it in a temporary database
+// with the migrations applied.
 //
-// Types are the server's. A column may be null unless it is a table column that is `not null` and not on the optional
-// side of an outer join, or an expression that sql/inference.h knows; the views of a schema are analysed, too.
+// Types are the server's. A column may be null, with two exceptions: a table column that is `not null` and not on the
+// optional side of an outer join, and an expression that sql/inference.h knows not to be null. The views of a schema
+// are analyzed, too.
 
 #pragma once
 

@@ -37,11 +37,12 @@ namespace keel::sql {
 
 struct Query {
   enum class Kind : std::uint8_t { One, Optional, Many, Stream, Exec, Batch };
-  // A part of the statement: blanks are reduced to one, comments left out, and `origin` is the place of each byte.
+  // A part of the statement: each run of whitespace is reduced to one blank, comments are left out, and `origin` is the
+  // place of each byte.
   struct Piece {
     std::string text;
     std::vector<Place> origin;
-    std::string filter;    // The block that it belongs to; "" is none.
+    std::string filter;    // The block that the part belongs to; "": none.
     bool is_sort = false;  // $sort: `text` is empty, and `origin` has its place.
   };
   struct Typed {
@@ -52,9 +53,9 @@ struct Query {
 
   std::string name;
   Kind kind = Kind::One;
-  std::string row;         // The type that is named after the kind.
+  std::string row;         // The type that follows the kind.
   std::string parameters;  // `-- params: NewUser`
-  std::string database;    // `-- database: sqlite`: only for that database; "" is all.
+  std::string database;    // `-- database: sqlite`: the query is only for that database; "": for all.
   std::string comment;
   std::string marks;  // `-- group` and `-- volatile`, each on a line of its own: they are appended to the statement.
   std::vector<Typed> parameter_types;
@@ -77,7 +78,7 @@ struct QueryFile {
 
 std::string_view word_of(Query::Kind kind) noexcept;
 
-// `source` is the number of the file among those of `problems`.
+// `source` is the number of the file in `problems`.
 QueryFile read_queries(std::size_t source, Problems& problems);
 
 }  // namespace keel::sql

@@ -15,7 +15,7 @@
 namespace keel::sql {
 
 // `space` is the namespace; its last part is the folder used in #include: "shop::queries" is in "queries/". `contract`
-// has the places of program types that are made from a contract.
+// has the places of the program's types that are generated from a contract.
 std::vector<gen::File> write_queries(const Catalog& catalog, const Problems& problems, const std::string& space,
                                      const ContractPlaces& contract = {});
 

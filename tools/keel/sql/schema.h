@@ -14,7 +14,7 @@ struct Column {
   bool is_nullable = true;
   bool is_generated = false;
   bool is_said = false;      // The author has stated the type, which replaces that of the declaration.
-  bool has_default = false;  // An insert may leave it out: it has a default, or is a row number or an identity.
+  bool has_default = false;  // An insert may leave the column out: it has a default, or is a row number or an identity.
 };
 
 struct Table {
@@ -22,13 +22,13 @@ struct Table {
   std::vector<Column> columns;
   bool is_view = false;
   std::string select;        // The select of a view.
-  bool has_trigger = false;  // It has a trigger that runs before an insert and may set columns.
+  bool has_trigger = false;  // The table has a trigger that runs before an insert and may set columns.
 };
 
 struct Schema {
   std::vector<Table> tables;
 
-  // Ignores case; null: there is none.
+  // Ignores case; null: there is no such column.
   const Table* find(std::string_view name) const noexcept;
 };
 

@@ -2,12 +2,13 @@
 //
 // A statement is the first argument of a member call of db::Session and db::Transaction (db/session.h): query,
 // query_one, query_optional, query_many, execute, stream; and of copy_out of db::postgres::Database, after the
-// transaction if it has one. It is one or several string literals, macros of such, or a constant that is initialised
-// with them in any of the sources; if several constants have the same name, the one in the call's own source counts.
+// transaction if it has one. It consists of string literals and macros that expand to some, or is a constant that any
+// of the sources initializes with them; if several constants have the same name, the one in the call's own source
+// counts.
 //
 // Calls of these names without an object, or with a lambda or nothing as the first argument, are other functions; so
-// are stream and copy_out without a type in angle brackets. A call is skipped if a comment on its line, or one that is
-// the line before, says "keel sql: skip"; "keel sql: sqlite" and "keel sql: postgres" say which database it is for.
+// are stream and copy_out without a type in angle brackets. A call is skipped if a comment on its line or on the line
+// before says "keel sql: skip"; "keel sql: sqlite" and "keel sql: postgres" say which database the statement is for.
 
 #pragma once
 
@@ -35,7 +36,8 @@ struct Statement {
   std::vector<Place> origin;  // The place of each byte, and of the closing quote.
   std::string_view call;      // "query_one".
   std::string read_as;        // The text between the call's angle brackets, without blanks.
-  std::string database = {};  // The only database that it is for, "sqlite" or "postgres"; "": all of the program.
+  // The only database that the statement is for, "sqlite" or "postgres"; "": all databases of the program.
+  std::string database = {};
 };
 
 // A call whose first argument cannot be determined.

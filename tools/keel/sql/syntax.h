@@ -1,8 +1,8 @@
 // The syntax tree of a statement that a database has accepted: as much of SQLite's grammar as is needed to determine
-// the types of its columns and parameters.
+// the types of the statement's columns and parameters.
 //
-// Nothing here reports errors: the database has done so. For syntax that is not known here there is no tree, and then
-// the types are unknown.
+// The parser reports no errors, because the database has already checked the statement. For syntax that the parser does
+// not know there is no tree, and the types are then unknown.
 //
 // Lifetime: a tree owns its nodes and texts.
 // Cost:     linear; at most 200 levels.
@@ -35,10 +35,10 @@ struct Expression {
     Binary,     // `name` is the operator
     Like,       // like, glob, match, regexp
     IsNull,     // is null, is not null, isnull, notnull
-    In,         // the first child, in the others or in `select`
+    In,         // the first child, in the other children or in `select`
     Between,    // three children
     Call,       // `name`, in lower case
-    Case,       // results in `children`, conditions in `others`; `has_else`: the last result is that
+    Case,       // results in `children`, conditions in `others`; `has_else`: the last result is that of else
     Cast,       // to the type `name`
     Scalar,     // ( select )
     Exists,     //
@@ -58,8 +58,8 @@ struct Expression {
 };
 
 struct Item {
-  std::optional<Expression> value;  // Absent: it is a star.
-  std::string name;                 // Its alias; for a star the table, "" for all.
+  std::optional<Expression> value;  // Absent: the item is a star.
+  std::string name;                 // The item's alias; for a star, its table, or "" for all tables.
 };
 
 struct Source {
@@ -69,7 +69,7 @@ struct Source {
   std::vector<Expression> arguments;  // For a function.
   bool is_function = false;
   enum class Join : std::uint8_t { Inner, Left, Right, Full };
-  Join join = Join::Inner;  // The kind of its join with the sources before it.
+  Join join = Join::Inner;  // The kind of join between this source and the sources before it.
   bool is_natural = false;
   std::vector<std::string> shared;  // using (…)
   std::optional<Expression> on;

@@ -29,7 +29,7 @@ struct Token {
   Kind kind;
   std::string_view text;  // The text as it is written, with prefix and quotes.
   std::size_t offset;     // The offset in the source.
-  // For Text, the bytes that it stands for, and the place in the source of each of them and of the closing quote.
+  // For Text: the bytes that the literal represents, and the place in the source of each byte and of the closing quote.
   std::string value = {};
   std::vector<std::uint32_t> origin = {};
 

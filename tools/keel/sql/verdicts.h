@@ -40,26 +40,26 @@ struct Verdicts {
   std::vector<std::string> typed;                 // Columns that a line `-- type:` names, such as "accounts.state".
   std::vector<Verdict> statements;                // Sorted by text.
 
-  // InvalidArgument: it is not such a file, or is of another version of keel.
+  // InvalidArgument: the text is not such a file, or was written by another version of keel.
   static Result<Verdicts> read(std::string_view json);
   std::string write() const;
 };
 
-// The file, and the words of messages about it.
+// The file, and the words that messages about it need.
 struct VerdictFile {
   std::string path;
   std::string migrations;  // The folder.
   std::string subject;     // "the queries"
-  std::string command;     // The command that writes it.
+  std::string command;     // The command that writes the file.
 
-  // FailedPrecondition: it is missing, cannot be read, or is of other migrations.
+  // FailedPrecondition: the file is missing, cannot be read, or was written for other migrations.
   Result<Verdicts> read() const;
   // Writes it if it differs; FailedPrecondition: `is_check`, and it differs.
   Result<> write(const Verdicts& verdicts, bool is_check) const;
 };
 
-// Gives the verdicts in `verdicts`. With `server` it asks the server instead, and stores the results in `verdicts`;
-// `verdicts` must outlive it. `file` and `cure` are for mistakes: the file's name, and the command that rewrites it.
+// Answers from `verdicts`. With `server`, it asks the server instead, and stores the results in `verdicts`, which must
+// outlive the checker. `file` and `cure` are for mistakes: the file's name, and the command that rewrites it.
 class VerdictChecker final : public Checker {
  public:
   VerdictChecker(Verdicts& verdicts, std::unique_ptr<Checker> server, std::string file, std::string cure);
@@ -81,7 +81,8 @@ class VerdictChecker final : public Checker {
   std::map<std::string, std::string, std::less<>> types_;  // The declared types, by "table.column" in lower case.
 };
 
-// Checks that the migrations of `folder` are those of the verdicts; the error names a file that differs.
+// Checks that the migrations of `folder` are those for which the verdicts were made; the error names a file that
+// differs.
 Result<> compare_migrations(const Verdicts& verdicts, const std::string& folder, const std::string& file,
                             const std::string& cure);
 
