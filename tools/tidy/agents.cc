@@ -1,4 +1,4 @@
-// Checks llms.txt and AGENTS.md, which programs read: the former must name every page, and everything that the latter
+// Checks llms.txt and AGENTS.md, which programs read: llms.txt must name every page, and everything that AGENTS.md
 // names must exist.
 
 #include <gtest/gtest.h>

@@ -101,8 +101,8 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work
   for (std::thread& thread : threads) thread.join();
 }
 
-// Whether the build compiles it alone, because its own source includes it first. (Its test does not show that, because
-// there the precompiled header comes first.)
+// Whether the build compiles it alone, because its own source includes it first. (Its test does not prove that, because
+// the test includes the precompiled header first.)
 bool is_first_include_of_its_own(const std::string& header) {
   const std::string source = stem(header) + ".cc";
   if (!exists(source)) return false;
@@ -114,7 +114,7 @@ bool is_first_include_of_its_own(const std::string& header) {
 bool can_be_compiled(const std::string& header) { return KEEL_TIDY_BENCHMARKS || !header.ends_with("_bench.h"); }
 
 // Compiles each header of the library as the only include of a file. Public headers are preprocessed; headers that the
-// build compiles in this way anyway are not compiled again. It does so once, for all tests of this file.
+// build compiles in this way anyway are not compiled again. This happens once, for all tests of this file.
 const std::vector<Header>& headers() {
   static const std::vector<Header> compiled = [] {
     std::vector<Header> all;
@@ -123,7 +123,7 @@ const std::vector<Header>& headers() {
       if (can_be_compiled(file)) all.push_back({file, 0, {}, base_of(file)});
     }
     const std::string scratch = testing::TempDir() + "keel_tidy_" + std::to_string(getpid()) + "_";
-    std::map<std::string, std::string> bases;  // The options that put it before a header.
+    std::map<std::string, std::string> bases;  // The compiler options that put the base before a header.
     for (const char* shared : shared_headers) {
       const std::string file = scratch + std::to_string(bases.size()) + ".h";
       std::ofstream(file) << "#include \"" << std::string_view(shared).substr(4) << "\"\n";

@@ -1,6 +1,6 @@
 // Checks that a test runs the code of each page in docs/: NOUN_doc_test.cc begins with "// docs/PAGE.md, compiled and
-// run" (or several pages), and contains each block of the page. A page with a block of C++ has such a test. In a table
-// whose last column is headed "here" each call must also be in the test, where "…" stands for omitted text.
+// run" (or several pages), and contains each block of the page. Every page with a block of C++ must have such a test.
+// In a table whose last column is headed "here" each call must also be in the test, where "…" stands for omitted text.
 
 #include <gtest/gtest.h>
 

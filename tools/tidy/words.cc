@@ -125,7 +125,7 @@ std::string wrong_word(const std::string& prose, const Words& words) {
 
 bool has_prose(const std::string& file, const Words& words) {
   if (file.find("/testdata/") != std::string::npos || file.starts_with("bench/results/")) return false;
-  if (file == "docs/metrics.md" || file.starts_with("docs/api/")) return false;  // It repeats the sources.
+  if (file == "docs/metrics.md" || file.starts_with("docs/api/")) return false;  // The page repeats the sources.
   if (!is_source(file) && !is_script(file) && !file.ends_with(".md")) return false;
   return std::ranges::none_of(words.outside, [&](const std::string& folder) { return file.starts_with(folder); });
 }

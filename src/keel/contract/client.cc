@@ -8,7 +8,7 @@
 namespace keel::contract {
 namespace {
 
-// The limits for the body of a streamed response that is read whole: the first for a response that the contract
+// The limits for the body of a streamed response that is read as a whole: the first for a response that the contract
 // declares, the second for any other.
 constexpr std::size_t typed_bytes_max = 8 << 20;
 constexpr std::size_t other_bytes_max = 64 << 10;

@@ -29,7 +29,7 @@ struct Resource {
   std::string_view gzip = {};
   std::string_view content_type = {};
   std::string_view cache_control = "no-cache";
-  std::string etag = {};  // Each form has its own, because the bytes differ.
+  std::string etag = {};  // The plain and the compressed form have different tags, because their bytes differ.
   std::string gzip_etag = {};
   std::string policy = {};
   bool any_origin = false;

@@ -26,7 +26,7 @@ std::string length_words(std::uint64_t least, std::uint64_t most, std::string_vi
   return "must have " + std::to_string(least) + " to " + counted(most);
 }
 
-// The fields that have come so far; their texts are one after the other.
+// The fields that have arrived so far; their texts are stored one after the other.
 class Fields {
  public:
   explicit Fields(Arena& arena) : arena_(arena) {}
@@ -119,7 +119,7 @@ Task<bool> FormReader::open(std::size_t index) {
   pending_ = {};
   bytes_ = 0;
   if (part.filename && part.filename->empty()) {
-    // A web page also sends an input for files when none was chosen.
+    // A web page also sends a part for a file input in which no file was chosen.
     const MultipartStep first = co_await step();
     if (first.state != MultipartState::Data) co_return false;
     pending_ = first.data;

@@ -24,7 +24,7 @@ bool is_one_of(char c, std::string_view set) noexcept { return set.find(c) != se
 
 bool are_digits(std::string_view text) noexcept { return std::all_of(text.begin(), text.end(), is_digit); }
 
-// The number that two digits stand for.
+// The number that two digits represent.
 int number_of(std::string_view text) noexcept { return (text[0] - '0') * 10 + text[1] - '0'; }
 
 // A time such as "08:30".
@@ -174,7 +174,7 @@ bool is_label(std::string_view text, bool has_utf8) noexcept {
     if (!is_alphanumeric(c) && c != '-' && !(has_utf8 && static_cast<unsigned char>(c) >= 0x80)) return false;
   }
   if (text.size() < 4 || text[2] != '-' || text[3] != '-') return true;
-  // RFC 5891 §4.2.3.1: hyphens there are reserved for A-labels.
+  // RFC 5891 §4.2.3.1: hyphens in these positions are reserved for A-labels.
   return ascii::to_lower(text[0]) == 'x' && ascii::to_lower(text[1]) == 'n' && is_punycode(text.substr(4));
 }
 
@@ -391,7 +391,7 @@ bool is_base64(std::string_view text) noexcept {
     if (!is_alphanumeric(c) && c != '+' && c != '/') return false;
   }
   if (padding == 0) return true;
-  // RFC 4648 §3.5: the padded bits must be zero.
+  // RFC 4648 §3.5: the pad bits must be zero.
   return padding == 2 ? is_one_of(text.back(), "AQgw") : is_one_of(text.back(), "AEIMQUYcgkosw048");
 }
 

@@ -74,7 +74,8 @@ void split(std::string_view text, std::string_view separator, F f) {
   }
 }
 
-// What separates the parts of a list or an object in a query of these styles, written in one way: a '+' or a '|'.
+// The text of a list or an object in a query of one of these styles, with every spelling of the separator replaced by
+// one: a '+' or a '|'.
 std::string delimited(std::string_view raw, Style style) {
   std::string text(raw);
   for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos; ++at) {
@@ -325,8 +326,7 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
     if (is_header) {
       internal::HeaderList list(text);
       while (const auto part = list.next_or_empty()) {
-        // RFC 9110 §5.6.1.2. Where the value of a name stands, an empty element is an empty value: RFC 6570 §3.2.1
-        // writes one so.
+        // RFC 9110 §5.6.1.2. In the place of a value, an empty element is an empty value, as RFC 6570 §3.2.1 writes it.
         if (part->text.empty() && (parameter.explodes || !name)) continue;
         take(parameter.explodes ? part->text : part->value(request_.arena()));
       }
@@ -452,7 +452,7 @@ Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField 
   if (is_body("multipart/form-data")) {
     KEEL_TRY(const std::span<const http::FormPart> parts, http::read_form(request_));
     for (const http::FormPart& part : parts) {
-      // A web page also sends an input for files when none was chosen.
+      // A web page also sends a part for a file input in which no file was chosen.
       if (part.filename && part.filename->empty() && part.body.empty()) continue;
       if (count == pairs.size()) return fail(Code::InvalidArgument, "the form has more than 256 fields");
       pairs[count++] = {part.name, part.body};

@@ -199,7 +199,7 @@ void Output::put_either(const Parameter& parameter, Form single, Form element, s
                         Form others, const Buffer& json) {
   if (json.view().starts_with('[')) return put_list(parameter, element, json.view());
   if (json.view().starts_with('{')) return put_object(parameter, fields, others, json);
-  // The service reads such a text as a list that has one element.
+  // The service reads such a text as a list with one element.
   if (parameter.style == Style::DeepObject || json.view() == "\"\"") return put_text(parameter, single, json);
   put_list(parameter, single, '[' + std::string(json.view()) + ']');
 }

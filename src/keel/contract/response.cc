@@ -40,7 +40,8 @@ void Response::set_header_json(std::string_view name, std::string_view json) {
     return;
   }
   in.begin_array();
-  if (http::equals_ignore_case(name, "Set-Cookie")) {  // A field for each: it is no list (RFC 6265 §3).
+  // A separate field for each element, because Set-Cookie is not a list (RFC 6265 §3).
+  if (http::equals_ignore_case(name, "Set-Cookie")) {
     while (in.next_element()) response_.header(name, text());
     return;
   }

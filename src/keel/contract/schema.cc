@@ -86,7 +86,7 @@ class Run {
     const Value& value;
     const Frame* around;
   };
-  // While it lives, no violation is reported, and no property of the schemas around is excused.
+  // While this object exists, no violation is reported, and no property of the enclosing schemas is excused.
   class Quietly {
    public:
     explicit Quietly(Run& run) noexcept
@@ -218,7 +218,7 @@ class Run {
     return is_valid;
   }
 
-  // A member without a property.
+  // A member that no property describes.
   bool evaluate_other(const Schema& schema, const Value& member, const Path& path, std::string_view keyword) {
     if (schema.types == 0) return refuse(path, keyword, [] { return std::string("is not a field of this object"); });
     return &schema == &anything || evaluate(schema, member, path, nullptr);
@@ -382,7 +382,7 @@ class Run {
       std::sort(order, order + count, [&](std::uint64_t a, std::uint64_t b) {
         return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : a < b;
       });
-      // Elements with the same hash are usually equal, unless somebody constructed collisions: then these use up the
+      // Elements with the same hash are usually equal. If a client constructs collisions, comparing them uses up the
       // work.
       for (std::size_t i = 1; i < count; ++i) {
         for (std::size_t j = i; j-- > 0 && hashes[order[j]] == hashes[order[i]] && order[i] < second;) {

@@ -18,7 +18,8 @@ std::string unescaped(std::string_view token) {
   return key;
 }
 
-// Moves to the next element or to the member with that name; false when there is none, and the container has been left.
+// Moves to the next element or to the member with that name; false when there is none: the reader has then left the
+// container.
 bool enter(json::Reader& in, std::string_view token) {
   if (in.peek() == json::Kind::Array) {
     std::size_t index = 0;

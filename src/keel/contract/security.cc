@@ -27,7 +27,7 @@ const http::BasicScheme& basic() {
   return scheme;
 }
 
-// Adds the challenge of another response, unless the refusal already has it.
+// Adds the challenge of another response, unless the rejection already has it.
 void add_challenge(http::Response& refusal, const http::Response& other) {
   const auto challenge = other.field("WWW-Authenticate");
   if (!challenge) return;

@@ -163,7 +163,7 @@ struct Path {
   std::vector<Parameter> parameters;
   std::vector<std::string> fixed;  // Segments without a parameter, as words.
   bool ends_fixed = false;
-  std::string cannot_be_said;  // The reason why not; empty: it can be expressed.
+  std::string cannot_be_said;  // The reason why OpenAPI cannot express the path; empty: it can.
 };
 
 Path path_of(std::string_view pattern) {
@@ -402,7 +402,7 @@ std::optional<Value> body_of(const Operation& operation) {
 Value responses_of(const Operation& operation) {
   Value responses = Value::object();
   for (const auto& [status, response] : operation.responses) {
-    if (status == 405 || status == 406) continue;  // Responses of the router, which every path has.
+    if (status == 405 || status == 406) continue;  // The responses of the router, which every path has.
     Value one = Value::object({{"description", description_of(status)}});
     if (!response.fields.empty()) {
       Value headers = Value::object();
@@ -465,7 +465,7 @@ Result<std::string> write_contract(std::vector<Record> records, std::string_view
     ++counts[operation_name(operation, path_of(operation.path))];
   }
   std::map<std::string, Value> schemas = {{"Problem", problem_schema()}};
-  for (std::size_t known = 0; known != used.size();) {  // Repeats until nothing new is referred to.
+  for (std::size_t known = 0; known != used.size();) {  // Repeats until no new component is referred to.
     known = used.size();
     for (const std::string& whole : std::set(used)) {
       Value schema = components[whole];

@@ -15,7 +15,7 @@ namespace keel::dev {
 namespace {
 
 constexpr int not_started = 127;
-constexpr int times_asked = 5;  // How many times, once a second, a build is asked to end before it is killed.
+constexpr int times_asked = 5;  // How many times a build is asked to end, once a second, before it is killed.
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
@@ -73,8 +73,8 @@ void end_with(pid_t parent, const Prepared& prepared) {
   fail_child(prepared);
 }
 
-// A process between us and a build: it passes signals on to the group, and ends when no process of the build is left.
-// A process that loses its parent, such as ninja when cmake is killed, becomes a child of the guard.
+// The guard: a process between us and a build, which passes signals on to the group, and ends when no process of the
+// build is left. A process that loses its parent, such as ninja when cmake is killed, becomes a child of the guard.
 [[noreturn]] void guard(const Prepared& prepared) {
   sigset_t awaited;
   ::sigemptyset(&awaited);

@@ -18,7 +18,7 @@ namespace keel::dev {
 namespace {
 
 constexpr const char* settings_file = "keel.yaml";
-// CMake's file API: an empty file makes the request, and each run of CMake writes the reply.
+// CMake's file API: an empty file is the request, and each run of CMake writes the reply.
 constexpr const char* question = "/.cmake/api/v1/query/client-keel/codemodel-v2";
 constexpr const char* replies = "/.cmake/api/v1/reply";
 

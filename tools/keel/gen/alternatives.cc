@@ -33,7 +33,7 @@ Kinds meant(const Document& document, const Node& schema, int depth) {
 
 // Booleans, numbers, strings, lists, objects.
 constexpr std::array<Kinds, 5> groups = {boolean_kind, integer_kind | number_kind, string_kind, list_kind, object_kind};
-// What becomes of a schema whose alternatives nothing tells apart.
+// The type of a schema whose alternatives nothing tells apart.
 constexpr const char* any_value = ", so the value is a json::Value: ";
 constexpr std::array<std::string_view, 5> group_names = {"booleans", "numbers", "strings", "arrays", "objects"};
 
@@ -196,7 +196,7 @@ class Chooser {
     }
     return false;
   }
-  // The alternatives of an alternative that is a oneOf or an anyOf itself, without properties of its own.
+  // The alternatives of an alternative that is itself a oneOf or an anyOf without properties.
   const Node* inner_of(const Facets& facets, int depth) const {
     constexpr int depth_max = 16;
     if (depth > depth_max || !facets.properties.empty()) return nullptr;
@@ -239,7 +239,8 @@ class Chooser {
            });
   }
 
-  // Distinguishes the alternatives by required properties that the others do not have; one alternative may be without.
+  // Distinguishes the alternatives by required properties that the others do not have; one alternative may have no such
+  // property.
   std::optional<Choice> by_name(const std::vector<int>& objects) {
     choice_.way = Choice::Way::Name;
     for (const int i : objects) {
@@ -248,7 +249,7 @@ class Chooser {
         const bool is_own = std::none_of(objects.begin(), objects.end(), [&](int other) {
           return other != i && facets_[other].properties.contains(name);
         });
-        // A request does not have what is readOnly, and a response does not have what is writeOnly.
+        // A request does not have readOnly properties, and a response does not have writeOnly ones.
         if (is_own && (found.empty() || is_directed(facets_[i], found))) found = name;
       }
       if (!found.empty()) {

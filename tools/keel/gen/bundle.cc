@@ -140,7 +140,7 @@ class Bundle {
       text_ = &scratch;
       json::Writer out(scratch);
       out.begin_array();
-      // Nodes found on the way are appended.
+      // Nodes that are found during the search are appended.
       for (std::size_t i = 0; i < moved_.size(); ++i) write(out, *moved_[i].node, moved_[i].role);
       out.end_array();
     }
@@ -381,7 +381,7 @@ class Bundle {
   Problems& problems_;
   std::vector<Moved> moved_;  // They are in the order in which they were found, and later sorted by name.
   std::map<std::pair<const Node*, std::string_view>, std::string> names_;
-  // The path items that are currently being written, each nested in the one before.
+  // The path items that are currently being written, each nested in the previous one.
   std::vector<const Node*> in_place_;
   std::size_t written_in_place_ = 0;
   const Buffer* text_ = nullptr;  // The text that is being written.
@@ -424,7 +424,7 @@ std::string bundle(const Document& document, Problems& problems) { return Bundle
 std::string gzip(std::string_view text) {
   KEEL_CHECK(text.size() < std::numeric_limits<uInt>::max() / 2, "a document has at most 64 MiB");
   z_stream stream = {};
-  // 16 selects a gzip header, which has no time in it.
+  // 16 selects a gzip header, which contains no time.
   KEEL_CHECK(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK, "there is memory for gzip");
   std::string out(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));

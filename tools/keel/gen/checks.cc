@@ -19,7 +19,7 @@ namespace {
 using openapi::Kind;
 using openapi::Node;
 
-// The formats of keel/contract/formats.h that have no type of their own.
+// The formats of keel/contract/formats.h for which there is no separate C++ type.
 constexpr std::array<std::string_view, 16> formats = {
     "date",          "duration",    "email",         "hostname", "idn-email", "ipv4",         "ipv6",
     "iri",           "regex",       "iri-reference", "time",     "uri",       "json-pointer", "relative-json-pointer",
@@ -62,7 +62,7 @@ Range range_of(const Facets& facets) {
   return range;
 }
 
-// The whole number at or next to a bound: the least allowed one for `direction` 1, the greatest for -1. It returns
+// The whole number at or next to a bound: the least allowed number for `direction` 1, the greatest for -1. It returns
 // nothing when every 64-bit number is allowed.
 std::optional<std::int64_t> whole_bound(const Node* node, bool is_exclusive, int direction) {
   if (node == nullptr) return std::nullopt;
@@ -125,7 +125,7 @@ class Maker {
         break;
       case Shape::File:
         length("minLength", "maxLength", "byte", false);
-        for (Condition& one : conditions_) one.limits.clear();  // Tables do not know limits of bytes.
+        for (Condition& one : conditions_) one.limits.clear();  // Tables have no limits on the number of bytes.
         break;
       case Shape::List:
         length("minItems", "maxItems", "element", false);
@@ -219,7 +219,7 @@ class Maker {
       }
     }
   }
-  // Used for formats without a type of their own.
+  // Used for formats without a separate C++ type.
   void narrow_to_format(std::optional<std::int64_t>& least, std::optional<std::int64_t>& most) const {
     struct Width {
       std::string_view format;

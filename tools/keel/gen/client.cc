@@ -25,7 +25,7 @@ bool is_streamed(const Operation& operation, const Response& response) {
          std::ranges::any_of(response.contents, [](const Response::Content& one) { return one.type == nullptr; });
 }
 
-// The result of value(): the content of the one success, or nothing if no success has content.
+// The result of value(): the content of the only success, or nothing if no success has content.
 struct Value {
   bool is_there = false;
   const Response::Content* content = nullptr;
@@ -61,7 +61,7 @@ bool is_plain(const Operation& operation) {
          std::ranges::all_of(operation.parameters, [](const Parameter& one) { return is_plain(*one.type); });
 }
 bool is_empty(const Operation& operation) { return operation.parameters.empty() && !has_body_member(operation); }
-// Whether a body, or files of one, are parameters of their own.
+// Whether a body, or its files, are separate parameters.
 bool takes_content(const Operation& operation) { return operation.body.is_streamed() || operation.body.has_files(); }
 // Whether the request may be left out.
 bool is_optional(const Operation& operation) {
@@ -128,7 +128,7 @@ std::string accept_of(const Operation& operation) {
         const auto add = [&](std::string one) {
           if (std::ranges::find(list, one) == list.end()) list.push_back(std::move(one));
         };
-        if (is_typed && is_wild(type)) add("application/json");  // Of any type, but it is read as JSON.
+        if (is_typed && is_wild(type)) add("application/json");  // A value of any type is read as JSON.
         add(std::move(type));
       }
     }
@@ -190,7 +190,7 @@ std::string write_files(const Operation& operation) {
 
 std::string write_body(const Body& body) {
   if (body.contents.empty() || body.is_streamed()) return "";
-  // The first, which is JSON if there is any; files are best sent unencoded.
+  // The first media type, which is JSON if there is one; files are best sent unencoded.
   const Body::Content* content = &body.contents[0];
   if (content->kind == Body::Kind::Form && has_files(*body.type)) {
     for (const Body::Content& one : body.contents) {
@@ -460,7 +460,7 @@ std::string ClientText::definition(std::size_t tag_index, std::size_t operation_
   const Operation& operation = contract_.tags[tag_index].operations[operation_index];
   const ClientNames::Tag& tag = names_.tags[tag_index];
   const ClientNames::Operation& names = tag.operations[operation_index];
-  // The reading of the response.
+  // The code that reads the response.
   std::string text = "keel::Result<> " + names.result + "::read(const keel::contract::Reply& reply) {\n";
   text += "  switch (reply.index()) {\n";
   std::size_t row = 0;
@@ -496,7 +496,7 @@ std::string ClientText::definition(std::size_t tag_index, std::size_t operation_
     }
     text += "  return unexpected();\n}\n";
   }
-  // The writing of the request.
+  // The code that writes the request.
   const std::string write = "ask_" + operation.name;
   std::vector<std::string> parameters = parameters_of(operation, names);
   for (std::string& one : parameters) {

@@ -36,7 +36,7 @@ std::string_view next_type(std::string_view& rest) {
 }
 
 // Bytes: OpenAPI 3.0 says so by `format`, 3.1 by a `contentMediaType` without a `contentEncoding`, most often without a
-// `type`, because bytes are no string of JSON (3.1.1, "Working with Binary Data").
+// `type`, because bytes are not a JSON string (3.1.1, "Working with Binary Data").
 bool is_file(const Facets& facets) {
   const Kinds kinds = facets.meant();
   if (kinds != any_kind && (kinds & ~null_kind) != string_kind) return false;
@@ -115,7 +115,7 @@ class Splitting {
     return is_file(facets) || (items != nullptr && is_file(facets_of(document_, *items)));
   }
 
-  // A schema without a word is a file where the `encoding` has a type of bytes (OpenAPI 3.1.1 §4.8.15).
+  // An empty schema is a file if the `encoding` has a media type for bytes (OpenAPI 3.1.1 §4.8.15).
   bool is_file_by_type(const Node& schema, std::string_view types) const {
     if (types.empty() || !says_nothing(core_of(document_, schema))) return false;
     while (!types.empty()) {
@@ -180,7 +180,7 @@ class Splitting {
     }
   }
 
-  // The schema without its files. Its parts keep their places in the document.
+  // The schema without its files. The parts of the schema keep their places in the document.
   Node& without(const Node& schema, const std::vector<FormFile>& files) {
     Node& made = copy_of(schema, Kind::Map);
     const auto has = [&](std::string_view name) {

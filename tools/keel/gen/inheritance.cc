@@ -29,8 +29,8 @@ auto* schemas_of(auto& document) {
   return schemas != nullptr && schemas->is(Kind::Map) ? schemas : nullptr;
 }
 
-// The schema that has this list of schemas: after `nullable` of OpenAPI 3.0 has become an alternative, that is another
-// one than its parent (structure.h).
+// The schema that has this list of schemas. After a `nullable` of OpenAPI 3.0 has become an alternative, this is not
+// the list's parent (structure.h).
 Node* owner_of(const Node& list) {
   Node* const parent = list.parent;
   if (parent == nullptr || parent->find(list.key) == &list) return parent;
@@ -63,7 +63,7 @@ std::string name_of(const Document& document, const Node& schema) {
   return std::filesystem::path(*schema.file).stem().string();
 }
 
-// The values that its property may have, if they are listed and all of them are strings.
+// The values that the discriminator's property may have, if they are listed and all of them are strings.
 std::optional<std::set<std::string>> constants_of(const Document& document, const Node& schema,
                                                   std::string_view property) {
   const Facets facets = facets_of(document, schema);
@@ -124,7 +124,7 @@ class Following {
     bool is_type = false;  // Whether the plain schema is used as a whole somewhere.
     std::vector<std::pair<Node*, std::set<std::string>>> alternatives;  // They are in the order of their names.
   };
-  // The order is by place, so that the output does not depend on addresses.
+  // Ordered by place, so that the output does not depend on addresses.
   static std::tuple<std::string, std::uint32_t, std::uint32_t> place_of(const Node& node) {
     return {*node.file, node.line, node.column};
   }
@@ -155,7 +155,7 @@ class Following {
     return target == nullptr ? nullptr : document_.resolve(*target);
   }
 
-  // The values that lead to a schema from another one in between.
+  // The values that lead to a schema through an intermediate parent.
   std::optional<std::set<std::string>> known_values(const std::vector<Node*>& descendants, const Node* schema) {
     for (const Node* const one : descendants) {
       const Plan* const plan = plan_of(one);
@@ -167,7 +167,7 @@ class Following {
     return std::nullopt;
   }
 
-  // Plans what becomes of a parent, after its descendants.
+  // Plans how a parent is converted, after its descendants.
   void decide(const Node& schema) {
     if (!decided_.insert(&schema).second) return;
     std::vector<Node*> descendants;
@@ -317,7 +317,7 @@ class Following {
       }
     }
   }
-  // This discriminator leads to the parent alone: gives it the values that lead to the parent now.
+  // This discriminator leads to the parent alone: maps it to the values that now lead to the parent.
   void name_alternative(Node& discriminator, const Node& reference) {
     Plan& plan = *plan_of(document_.resolve(reference));
     Node* mapping = discriminator.find("mapping");
@@ -360,7 +360,7 @@ class Following {
     to.index.reset();
     return made;
   }
-  // A child without members of its own is another type than its parent.
+  // A child that adds no members is still another type than its parent.
   void distinguish(Node& schema) {
     if (&core_of(document_, schema) != &schema && schema.find("properties") == nullptr) {
       add(schema, "properties", Kind::Map);

@@ -1,4 +1,4 @@
-// The part of Types that decides in which header each type stands.
+// The part of Types that decides which header each type is in.
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 namespace keel::gen {
 namespace {
 
-// Fewer types are in one header, which is faster than a separate header for each.
+// With fewer types, all are in one header, which compiles faster than separate headers.
 constexpr std::size_t types_least = 48;
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace keel::gen {
 namespace {
 
-// And macros: the last two are some in a project that has not turned CXX_EXTENSIONS off.
+// Also macros: the last two words are macros in a project that has not turned CXX_EXTENSIONS off.
 constexpr std::array<std::string_view, 99> keywords = {
     "alignas",     "alignof",  "and",        "and_eq",    "asm",       "auto",         "bitand",
     "bitor",       "bool",     "break",      "case",      "catch",     "char",         "char16_t",

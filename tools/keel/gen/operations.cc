@@ -109,7 +109,7 @@ class Reading {
     return "";
   }
 
-  // The router needs the same name for a parameter at the same place, whatever follows it.
+  // The router needs the same name for the parameter at a given place in all patterns, whatever follows it.
   void name_path_parameters() {
     std::vector<std::string_view> paths;
     for (const Found& one : found_) paths.push_back(one.path);
@@ -435,7 +435,7 @@ class Reading {
     const Node* security = operation.node->find("security", Kind::List);
     if (security == nullptr) security = document_.root().find("security", Kind::List);
     if (security == nullptr) return;
-    // An empty alternative matches every request: so the others are tried before it, wherever it stands.
+    // An empty alternative matches every request, so all others are tried before it, wherever it stands.
     bool is_optional = false;
     for (const Node* const written : security->children) {
       is_optional = is_optional || (written->is(Kind::Map) && written->children.empty());
@@ -542,7 +542,7 @@ class Reading {
     contract_.base = url;
   }
 
-  // An operation at the path of the document, or of its page, replaces it.
+  // An operation at the path of the document or of its page replaces the document or the page.
   void look_for_documentation() {
     constexpr std::pair<std::string_view, std::string_view> settings[] = {{"/openapi.json", "document_path"},
                                                                           {"/docs", "page_path"}};

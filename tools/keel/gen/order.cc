@@ -1,4 +1,4 @@
-// The part of Types that is about structs which contain one another.
+// The part of Types that handles structs that contain one another.
 
 #include <algorithm>
 #include <functional>
@@ -117,7 +117,7 @@ std::string spelling_of(const Member& member) {
 }
 
 void Types::State::prepare() {
-  // First where a member may be absent; then, if that is not sufficient, everywhere.
+  // First boxes the members that may be absent; then, if that is not sufficient, other members as well.
   for (const bool is_first : {true, false}) {
     const std::map<const Made*, int> groups = groups_of(named, edges_of(named, false));
     for (const auto& [name, type] : named) {

@@ -150,7 +150,7 @@ class Writing {
     return std::ranges::any_of(tag.operations, [&](const Operation& one) { return has_security(one); });
   }
   std::string& part_of(const std::string& name, const std::string& header) { return parts_.of(header, name); }
-  // A line for each.
+  // One line for each.
   std::string includes(const std::vector<std::string>& headers) const {
     std::string lines;
     for (const std::string& one : headers) lines += "#include \"" + folder_ + '/' + one + "\"\n";
@@ -508,7 +508,8 @@ class Writing {
     if (is_secured) parameters.push_back(security_ + "& security");
     for (const Tag& tag : contract_.tags) parameters.push_back(tag.handler + "& " + tag.file);
     parameters.push_back("const " + mount_options_ + "& options");
-    // It is defined in the header, because a source of its own would have to read the headers of all tags once more.
+    // The function is defined in the header, because a separate source would have to read the headers of all tags once
+    // more.
     text += call("inline void mount", "(", parameters, " = {}) {");
     text += "  const keel::contract::Routes all = routes.below(options.base).streaming(options.streamed_bytes_max);\n";
     for (const Tag& tag : contract_.tags) {
@@ -544,7 +545,7 @@ class Writing {
     }
   }
 
-  // Whether the class of the verifiers is named there: another name may have the same ending.
+  // Whether the text names the class of the verifiers; another name may end in the same way.
   bool names_security(std::string_view text) const {
     const std::string word = security_ + "::";
     for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
@@ -566,7 +567,8 @@ class Writing {
         text += includes({part.headers.begin(), part.headers.end()});
         const bool is_secured = !contract_.schemes.empty() && names_security(part.text);
         if (is_secured && !part.headers.contains("security.h")) text += includes({"security.h"});
-        // Conditionally supported code, which GCC and Clang accept: a std::map has no standard layout.
+        // GCC and Clang accept this code, which is only conditionally supported because a std::map does not have a
+        // standard layout.
         if (part.text.find("offsetof(") != std::string::npos) {
           text += "\n#pragma GCC diagnostic ignored \"-Winvalid-offsetof\"\n";
         }
@@ -640,7 +642,7 @@ std::vector<File> generate(Document& document, const Options& options, Problems&
   std::vector<Types::Use> uses;
   for (const Tag& tag : contract.tags) uses.push_back(use_of(tag));
   types.arrange(uses);
-  // These are chosen after all other names, so that those are the same with and without clients.
+  // These names are chosen after all others, so that the others are the same with and without clients.
   const ClientNames clients = options.has_client ? name_clients(contract, names) : ClientNames();
   return Writing(contract, types, tables, options, clients, security, mount_options).write(source);
 }

@@ -5,10 +5,9 @@
 namespace keel::gen {
 namespace {
 
-constexpr std::size_t weight_least = 64'000;  // The least weight of a part when there are several.
+constexpr std::size_t weight_least = 64'000;  // The least weight of a part if there are several parts.
 
-// Counts only bytes that take time to compile: literals on lines of their own, above all the document, take almost
-// none.
+// Counts only bytes that take time to compile: literals on separate lines, above all the document, take almost none.
 std::size_t weight_of(std::string_view text) {
   std::size_t weight = 0;
   while (!text.empty()) {

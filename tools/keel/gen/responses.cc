@@ -66,7 +66,7 @@ class ResponseReading {
     std::ranges::sort(written, {}, &Node::key);
     std::vector<std::string_view> wires;
     for (const Node* const one : written) {
-      // OpenAPI 3.1.1 §4.8.17; and lint() warns of what the server writes.
+      // Ignored: Content-Type (OpenAPI 3.1.1 §4.8.17), and headers that the server writes, of which lint() warns.
       if (lower(one->key) == "content-type" || openapi::is_header_of_server(one->key)) continue;
       const Node* const node = document_.resolve(*one);
       if (node == nullptr) continue;

@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 9> unsupported = {"$dynamicRef",      "$d
 constexpr std::array<std::string_view, 17> annotations = {
     "$id",      "$schema",   "$anchor", "$comment", "$defs",        "title", "description",   "default", "deprecated",
     "readOnly", "writeOnly", "example", "examples", "externalDocs", "xml",   "discriminator", "nullable"};
-// Keywords with schemas for the value itself: no step into the value.
+// Keywords with schemas for the value itself, not for a part of it.
 constexpr std::array<std::string_view, 4> in_place = {"not", "if", "then", "else"};
 constexpr std::array<std::string_view, 3> in_place_lists = {"allOf", "anyOf", "oneOf"};
 
@@ -158,7 +158,7 @@ class SchemaTables::Emitter {
     const Node* const node = schema_.find(keyword);
     return node == nullptr ? "" : schema(*node);
   }
-  // Null when everything is valid.
+  // Null when every value is valid.
   std::string schema_or_null(const Node& node) {
     const std::string name = tables_.constant_of(node);
     return name == "keel::contract::anything" ? "nullptr" : "&" + name;
@@ -333,7 +333,7 @@ class SchemaTables::Emitter {
 
   std::string text_rules() {
     Fields fields;
-    // Of a binary text they are bytes, and here it is base64: its reader checks them.
+    // For a binary text, the limits count bytes, but the text is base64 here: its reader checks them.
     if (schema_.string("format") != "binary") {
       fields.add("length_min", count("minLength"));
       fields.add("length_max", count("maxLength"));

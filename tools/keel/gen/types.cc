@@ -16,7 +16,7 @@ using openapi::Document;
 using openapi::Kind;
 using openapi::Node;
 
-// Without its folder, which differs between machines.
+// The file is named without its folder, which differs between machines.
 std::string file_name(const Node& node) { return node.file->substr(node.file->rfind('/') + 1); }
 constexpr std::string_view library = "keel::json::internal::";
 constexpr std::size_t enumerators_max = 256;
@@ -108,7 +108,7 @@ class Maker {
     type.write = write.empty() ? std::string(library) + "write_value<" + spelling + '>' : std::string(write);
     if (!suffix.empty()) {
       const bool is_container = shape == Shape::List || shape == Shape::Map;
-      // The word of an element does not say how it is checked.
+      // The word for an element does not tell how the element is checked.
       const bool is_element_checked = ahead == nullptr && plain_read.find(" internal::read_") != plain_read.npos;
       const std::string name = "read_" + suffix + (is_element_checked ? '_' + hash_of(plain_read) : "");
       type.read = "internal::" + name;
@@ -171,7 +171,7 @@ class Maker {
   }
 
   const Made* combined(const Node& core, Facets facets, const Combination& combination, const std::string& name) {
-    int nulls = 0;  // How many alternatives accept it, even if they accept others as well.
+    int nulls = 0;  // How many alternatives accept this kind, even if they accept other kinds as well.
     std::vector<const Node*> alternatives;
     for (const Node* const one : combination.list->children) {
       const Kinds kinds = kinds_meant(document_, *one);
@@ -301,7 +301,7 @@ class Maker {
       return any(core);
     }
     if (discriminator != nullptr && base != nullptr) {
-      // Its mapping refers to the alternatives as they are written.
+      // The discriminator's mapping refers to the alternatives as they are written.
       std::vector<const Node*> written;
       for (const Node* const one : alternatives) {
         written.push_back(one->find("allOf", Kind::List) != nullptr ? one->find("allOf")->children.back() : one);
@@ -472,7 +472,7 @@ class Maker {
   }
 
   const Made* object(const Node& core, const Facets& facets, bool is_ahead, bool has_null, const std::string& name) {
-    // Several schemas that restrict additional members each consider only their own properties.
+    // If several schemas restrict additional members, each considers only its own properties.
     std::size_t closed = 0;
     std::size_t open = 0;
     const Node* additional = nullptr;
@@ -492,7 +492,8 @@ class Maker {
         ((closed != 0 || facets.find("unevaluatedProperties") != nullptr) &&
          std::ranges::any_of(facets.required, [&](std::string_view one) { return !facets.properties.contains(one); }));
     bool is_strict = is_flag(additional, false);
-    // Its place determines which properties it sees: on the schema itself, all that are merged here.
+    // The place of the keyword determines which properties it sees: on the schema itself, all properties that are
+    // merged here.
     const auto unevaluated = [](const Node* source) { return source->find("unevaluatedProperties"); };
     const bool sees_all =
         std::ranges::count_if(facets.sources, [&](const Node* one) { return unevaluated(one) != nullptr; }) == 1 &&

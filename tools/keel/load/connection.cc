@@ -24,7 +24,7 @@ Connection::Connection(Generator& generator, int depth)
       depth_(static_cast<std::size_t>(depth)),
       outstanding_(depth_) {}
 
-// The place in outstanding_ that is `index` after the oldest.
+// The place in outstanding_ that is `index` places after the oldest.
 std::size_t Connection::place(std::size_t index) const noexcept {
   const std::size_t at = first_ + index;
   return at < depth_ ? at : at - depth_;

@@ -61,7 +61,7 @@ class Worker {
     begins_ = begins;
     set(State::Running);
   }
-  // Another thread calls it: ends the run at its next turn.
+  // Called by another thread: ends the run in its next event-loop iteration.
   void stop() noexcept {
     is_stopping_.store(true, std::memory_order_release);
     loop_->post(wake_);
@@ -71,7 +71,7 @@ class Worker {
 
   // It is valid once generate() has begun on the thread; null before.
   Progress* progress() noexcept { return progress_.load(std::memory_order_acquire); }
-  // How long it has polled without finding anything to do.
+  // How long the thread has polled without finding anything to do.
   Duration busy_polled() const noexcept {
     return Duration::nanoseconds(busy_polled_ns_.load(std::memory_order_relaxed));
   }
@@ -106,8 +106,8 @@ class Worker {
     set(State::Finished);
   }
 
-  // If a client sleeps while it waits for a response, the server has to wake it. That takes time of the server's core,
-  // and the measured rate is some percent lower.
+  // If a client sleeps while it waits for a response, the server has to wake it. The wake-up takes time on the server's
+  // core, which lowers the measured rate by some percent.
   void turn_until_finished(Duration busy_poll) noexcept {
     Instant now = loop_->precise_now();
     Instant worked = now;
@@ -202,7 +202,7 @@ void add_clocks(Measurement& result, const Moment& from, const Moment& to, int s
   if (wall <= 0) return;
   const auto per_response = [&](double cpu) { return result.achieved > 0 ? cpu / wall / result.achieved * 1e6 : 0; };
   const Duration polled = to.busy_polled - from.busy_polled;
-  // Polling is measured by wall-clock time: a thread that was not running meanwhile has used less.
+  // Polling is measured by wall-clock time: a thread that was preempted while it polled has used less CPU time.
   const double client = std::max(Duration(), to.client - from.client - polled).count_seconds();
   result.client_busy_polling = polled.count_seconds() / wall / result.threads;
   result.client_utilisation = client / wall / result.threads;
@@ -286,7 +286,7 @@ Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& set
   }
   const Duration busy_poll =
       setting.busy_poll.value_or(has_core_each(plan.threads, setting.cores) ? busy_poll_default : Duration());
-  // This thread and the workers do not use the other cores, which the server may have.
+  // This thread and the workers leave the other cores to the server.
   if (!setting.cores.empty()) KEEL_TRY_VOID(pin(setting.cores));
   std::vector<std::unique_ptr<Worker>> workers;
   Result<> started;

@@ -72,8 +72,8 @@ struct Options {
   std::string action;
   std::string database = "data/app.db";
   bool has_database = false;
-  std::string database_from = {};  // The variable that says where it is.
-  bool is_postgres = false;        // As the environment says: then `database` may also be key=value pairs.
+  std::string database_from = {};  // The environment variable that names the database.
+  bool is_postgres = false;  // As the environment says: then `database` may also be key=value pairs.
   std::string migrations = "db/migrations";
   std::string name;
   int last = 0;
@@ -116,7 +116,7 @@ Result<> take_environment(Options& options) {
     place = url.reveal();
     options.database_from = name + (' ' + file);
   }
-  if (options.is_postgres && place.empty()) place = "postgres://";  // PG… variables say where it is.
+  if (options.is_postgres && place.empty()) place = "postgres://";  // PG… variables name the server.
   if (place.empty()) return {};
   options.database = place;
   options.has_database = true;

@@ -29,7 +29,7 @@ Result<> rehearse_with(Up up, Down down, Status status) {
   return {};
 }
 
-// Each missing folder above `path`, for this user alone. A failure is reported by what opens the file.
+// Creates each missing folder above `path`, for this user alone. A failure is reported when the file is opened.
 void make_folders_above(const std::filesystem::path& path) {
   std::filesystem::path made;
   for (const std::filesystem::path& part : path.parent_path()) {

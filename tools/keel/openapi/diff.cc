@@ -61,7 +61,8 @@ struct Side {
     }
     return all;
   }
-  // The schemes of each alternative, with their scopes; no scheme at all is one alternative without any.
+  // The schemes of each alternative, with their scopes; without any requirement, there is one alternative, without
+  // schemes.
   std::vector<std::map<std::string, std::vector<std::string>>> security(const Node& operation) const {
     const Node* requirements = operation.find("security", Kind::List);
     if (requirements == nullptr) requirements = document.root().find("security", Kind::List);
@@ -191,8 +192,8 @@ class Comparison {
     }
   }
 
-  // The service sends requests of webhooks, so that the rules for responses apply to them. Their parameters, statuses
-  // and security are not compared, because a document describes these for the client.
+  // The service sends the requests of webhooks, so the rules for responses apply to them. The parameters, statuses and
+  // security of webhooks are not compared, because a document describes these for the client.
   void compare_webhooks() {
     const Node* const old_hooks = before_.document.root().find("webhooks", Kind::Map);
     const Node* const new_hooks = after_.document.root().find("webhooks", Kind::Map);

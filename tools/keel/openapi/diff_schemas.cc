@@ -245,7 +245,8 @@ void SchemaDiff::compare(const Pair& pair) {
   compare_types(before, after);
   const unsigned old_types = types_of_text(before.types(), is_text());
   const unsigned new_types = types_of_text(after.types(), is_text());
-  if ((old_types & new_types) == 0 && old_types != 0 && new_types != 0) return;  // No other difference matters then.
+  // Other differences then do not matter.
+  if ((old_types & new_types) == 0 && old_types != 0 && new_types != 0) return;
   compare_enums(before, after);
   compare_bounds(before, after);
   compare_texts(before, after);
@@ -579,7 +580,8 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
 }
 
 void SchemaDiff::compare_rest(const View& before, const View& after) {
-  // Each is a separate assertion, wherever it is in an allOf: one more is a further restriction.
+  // Each of these keywords is a separate assertion, wherever it is in an allOf: an additional one is a further
+  // restriction.
   for (const std::string_view name :
        {"not", "if", "contains", "prefixItems", "propertyNames", "patternProperties", "dependentRequired",
         "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"}) {

@@ -85,7 +85,7 @@ bool with_number(const Node& node, F f) {
   return true;
 }
 
-// As JSON. False when C++ cannot express a number in it, or it has more than `left` values.
+// As JSON. False when C++ cannot express a number in the value, or the value has more than `left` values.
 bool write(const Node& node, json::Writer& out, std::size_t& left) {
   if (left == 0) return false;
   --left;
@@ -155,7 +155,7 @@ const Pattern* lasting(const std::string& re2) {
 
 }  // namespace
 
-// Makes what tools/keel/gen/schema_tables.h writes.
+// Makes the tables that tools/keel/gen/schema_tables.h writes as C++.
 class Instances::Tables {
  public:
   Tables(const Document& document, Instances& instances) : document_(document), instances_(instances) {}
@@ -226,7 +226,7 @@ class Instances::Tables {
         break;
       case Kind::Number:
         made.kind = json::Kind::Number;
-        // A number larger than a double equals no number that it is compared with.
+        // A number that is too large for a double does not equal any number that it is compared with.
         made.number = number(&node).value_or(Number(std::numeric_limits<double>::infinity()));
         break;
       case Kind::String:

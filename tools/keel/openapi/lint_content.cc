@@ -204,7 +204,7 @@ class ContentCheck {
     if (schema->string("format") == "binary" || schema->find("contentMediaType") != nullptr) return Shape::File;
     return type == nullptr ? Shape::Unknown : Shape::Plain;
   }
-  // Why a `contentType` has no effect; "" when it has one, or is what is sent anyway.
+  // Why a `contentType` has no effect; "" when it has an effect, or is the type that is sent anyway.
   static std::string why_not_checked(std::string_view types, Shape shape, std::string_view form) {
     bool are_types = true;
     bool are_json = true;
@@ -294,7 +294,7 @@ class ContentCheck {
 }  // namespace
 
 bool is_header_of_client(std::string_view name) {
-  // Those that http::ClientRequest does not take.
+  // The headers that http::ClientRequest does not accept.
   constexpr std::string_view all[] = {"connection",  "content-length",    "expect", "host",
                                       "keep-alive",  "proxy-connection",  "te",     "trailer",
                                       "traceparent", "transfer-encoding", "upgrade"};

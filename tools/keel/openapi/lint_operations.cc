@@ -31,7 +31,7 @@ bool can_meet(const Segment& a, const Segment& b) {
   return text.size() > parameter.before.size() + parameter.after.size() && text.starts_with(parameter.before) &&
          text.ends_with(parameter.after);
 }
-// The bytes of text around the parameter: more of them are tried first.
+// The bytes of text around the parameter: segments with more of them are tried first.
 std::size_t text_around(const Segment& segment) {
   return segment.is_parameter() ? segment.before.size() + segment.after.size() : std::string_view::npos;
 }

@@ -46,7 +46,7 @@ Node& make_counted(Store& store, const std::string& name, Kind kind, std::uint32
   return node;
 }
 
-// Makes nodes from a text that json::Reader has accepted as JSON, so that nothing can be missing here.
+// Makes nodes from a text that json::Reader has accepted as JSON, so nothing can be missing here.
 class JsonBuilder {
  public:
   JsonBuilder(Store& store, const std::string& name, std::string_view text) : store_(store), name_(name), text_(text) {}
@@ -275,7 +275,8 @@ class YamlBuilder : public YAML::EventHandler {
   };
 
   static std::uint32_t line_of(const YAML::Mark& mark) { return static_cast<std::uint32_t>(mark.line) + 1; }
-  // The parser counts bytes. Marks are close to each other: so a line of megabytes is not counted again for each.
+  // The parser counts bytes. Successive marks are close to each other, so counting continues from the last one: a line
+  // of megabytes is not counted again for each mark.
   std::uint32_t column_of(const YAML::Mark& mark) const {
     const auto line = static_cast<std::size_t>(mark.line);
     if (line >= lines_.size()) return 1;

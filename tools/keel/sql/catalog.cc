@@ -88,7 +88,7 @@ class QueryReading {
   struct Key {
     std::string name;
     Place place;
-    std::set<std::string> filters;  // The blocks in which it is used; "" is outside of all.
+    std::set<std::string> filters;  // The blocks in which the parameter is used; "" stands for outside of all blocks.
   };
 
   void error(Place place, std::string text) {

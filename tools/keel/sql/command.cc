@@ -153,7 +153,7 @@ std::string shown(std::string_view statement, std::optional<std::size_t> byte) {
     if (c == '\t') {
       text += c;
     } else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) {
-      text += ' ';  // One for each character of UTF-8.
+      text += ' ';  // One blank for each UTF-8 character.
     }
   }
   return text + "^\n";
@@ -213,7 +213,7 @@ struct Checkers {
 struct Counts {
   std::size_t checked = 0;
   std::size_t mistakes = 0;
-  std::size_t skipped = 0;  // Of another database, or not known.
+  std::size_t skipped = 0;  // For another database, or unknown.
 };
 
 // Prints what is wrong with the statements.

@@ -12,7 +12,7 @@ bool is_among(std::string_view name, const std::string_view (&names)[Count]) {
 
 constexpr std::string_view aggregates[] = {
     "count", "sum", "total", "avg", "group_concat", "string_agg", "json_group_array", "json_group_object"};
-// Their result is null when one of the arguments is.
+// Functions whose result is null when one of the arguments is null.
 constexpr std::string_view texts[] = {"lower", "upper", "trim", "ltrim", "rtrim", "replace", "substr", "substring"};
 constexpr std::string_view never_null_texts[] = {"hex", "quote", "typeof", "char", "sqlite_version"};
 constexpr std::string_view integers[] = {"length", "instr", "sign"};

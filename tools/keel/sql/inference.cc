@@ -38,7 +38,7 @@ std::string common_type(const std::string& a, const std::string& b) {
   return a == "real" || b == "real" ? "real" : "int64";
 }
 
-// The type of rows that come from one of two selects. "any": the types differ, and no column's declaration decides.
+// The type of a column whose rows come from two selects. "any": the types differ, and no column's declaration decides.
 std::string either_type(const std::string& a, const std::string& b) {
   if (a == b || b == "null") return a;
   return a == "null" ? b : "any";
@@ -535,7 +535,7 @@ class Inference {
       parameters_.push(right, value("int64", false), false, true);
       return value("int64", is_nullable);
     }
-    // A whole number does not determine the type of the other side, which may be a real number.
+    // A whole number does not determine the type of the other operand, which may be a real number.
     if (right.kind != Expression::Kind::Integer) parameters_.push(left, b, false, true);
     if (left.kind != Expression::Kind::Integer) parameters_.push(right, a, false, true);
     const bool are_numbers = (a.type.empty() || a.type == "int64" || a.type == "real" || a.type == "bool") &&

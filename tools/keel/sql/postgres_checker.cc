@@ -191,7 +191,7 @@ class PostgresChecker final : public Checker {
   void add_columns(const PostgresLink::Description& described, const std::optional<Described>& inferred,
                    std::string_view text, Described& to) const {
     const bool has_outer_joins = has_any(text, {"left", "right", "full"});
-    // Their columns are null in some rows.
+    // Grouping sets make columns null in some rows.
     const bool has_grouping_sets = has_any(text, {"rollup", "cube", "grouping"});
     const bool has_all = inferred && inferred->columns.size() == described.columns.size();
     for (std::size_t i = 0; i < described.columns.size(); ++i) {

@@ -45,7 +45,7 @@ std::string shown_with_caret(std::string_view text, std::size_t byte) {
     if (c == '\t') {
       shown += c;
     } else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) {
-      shown += ' ';  // One for each character of UTF-8.
+      shown += ' ';  // One blank for each UTF-8 character.
     }
   }
   return shown + "^\n";

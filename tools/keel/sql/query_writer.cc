@@ -79,7 +79,7 @@ class QueryWriter {
   }
 
   static std::string initializer_of(const Field& field) {
-    if (field.is_optional) return " = {}";  // It may be left out in a braced initialiser without a warning.
+    if (field.is_optional) return " = {}";  // The member may be left out in a braced initializer without a warning.
     if (field.type == "bool") return " = false";
     if (field.type == "double" || field.type.ends_with("_t")) return " = 0";
     // A type of the program may be an enum.
@@ -402,7 +402,7 @@ class QueryWriter {
     text += at_query(query);
     const std::string said_so = gen::literal(query.name + ": " + message);
     const std::string first = "static_assert(" + condition + ",\n";
-    // Formatted like clang-format: one below the other, or both on separate lines if they fit there.
+    // Formatted as by clang-format: one below the other, or both on a separate line if they fit there.
     constexpr std::size_t beside = 14;
     constexpr std::size_t below = 4;
     if (beside + columns_of(said_so) + 2 > gen::width && below + columns_of(said_so) + 2 <= gen::width) {

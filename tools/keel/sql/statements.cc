@@ -195,7 +195,7 @@ void Sources::find_in(std::size_t source, Found& found) const {
     if (read_as.empty() && (is_copy || name->text == "stream")) continue;
     const Token* first = at + 1;
     const Token* last = end_of_argument(first, end);
-    if (is_copy && last != end && last->is(",")) {  // Of three arguments the first is the transaction.
+    if (is_copy && last != end && last->is(",")) {  // If there are three arguments, the first is the transaction.
       const Token* const after = end_of_argument(last + 1, end);
       if (after != end && after->is(",")) {
         first = last + 1;

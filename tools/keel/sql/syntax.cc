@@ -463,7 +463,7 @@ class Parser {
       }
       expect(take_symbol(")"));
     } else {
-      is_bad_ = true;  // It is a table, which is not supported here.
+      is_bad_ = true;  // The right-hand side is a table, which is not supported here.
     }
     return one;
   }

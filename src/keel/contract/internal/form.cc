@@ -49,7 +49,7 @@ void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Fi
       continue;
     }
     if (std::any_of(pairs.begin() + static_cast<std::ptrdiff_t>(i) + 1, pairs.end(), is_same)) twice(name);
-    // A web page sends every input, filled in or not.
+    // A web page sends every input, whether it is filled in or not.
     if (form == Form::Bare && pairs[i].text.empty()) continue;
     texts.out().key(name);
     texts.write(form, pairs[i].text);

@@ -22,9 +22,9 @@ std::size_t end_of_quoted(std::string_view text) noexcept {
 
 struct End {
   std::size_t at;  // The position of the comma, or the size of the text.
-  bool is_clear;   // Whether what follows cannot move it.
+  bool is_clear;   // Whether the text that follows cannot change the end.
 };
-// The end of the element that begins here and is no quoted-string.
+// The end of the element that begins here and is not a quoted-string.
 End end_of(std::string_view text) noexcept {
   End end{0, true};
   if (text.starts_with('<')) {
@@ -42,7 +42,7 @@ End end_of(std::string_view text) noexcept {
   return end;
 }
 
-// Whether the text is read as an element of its own, whatever stands after it.
+// Whether the text is read as one whole element, whatever follows it.
 bool is_plain(std::string_view text) noexcept {
   if (text.empty() || text.front() == '"' || http::trim_blanks(text).size() != text.size()) return false;
   const End end = end_of(text);

@@ -29,7 +29,8 @@ std::string boundary_of(std::span<const SentPart> parts) {
   };
   if (std::ranges::any_of(parts, [](const SentPart& part) { return static_cast<bool>(part.writer); }))
     return make_random();
-  // A text may have the first boundary, but not all that would follow it: then each would have to be searched for.
+  // A text may contain the first boundary. The next ones are random, because a text could contain a predictable
+  // sequence, and each boundary would have to be searched for.
   std::string tried = "----keel-form-0";
   const auto has_it = [&](const SentPart& part) { return part.text.find(tried) != std::string_view::npos; };
   while (std::ranges::any_of(parts, has_it)) tried = make_random();
@@ -82,7 +83,7 @@ Task<> Multipart::write(const std::vector<Piece>& pieces, http::ClientBodyWriter
 }
 
 http::ClientRequest::Writer Multipart::writer() && {
-  // The request owns the function, and the call the request: the pieces live until the call has ended.
+  // The call owns the request, which owns the function: the pieces live until the call has ended.
   return [pieces = std::move(pieces_)](http::ClientBodyWriter& body) { return write(pieces, body); };
 }
 
