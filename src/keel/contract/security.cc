@@ -68,7 +68,7 @@ std::optional<http::Response> Authorization::read(http::Request& request, std::s
     case Kind::CookieKey:
       credentials.secret = http::find_cookie(request, scheme.name).value_or(std::string_view());
       if (!credentials.secret.empty()) return std::nullopt;
-      return refuse_cookie(scheme, "the cookie " + std::string(scheme.name) + " is required");
+      return refuse_cookie(scheme, "the request lacks the cookie " + std::string(scheme.name));
     case Kind::Certificate:
       credentials.user = request.peer_identity();
       if (!credentials.user.empty()) return std::nullopt;

@@ -90,7 +90,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
-// A file that gets its name when all files are written: a service that is using the one before never sees a part of it.
+// A file that is renamed to its path once all files are written: a service that uses an earlier one never sees a part.
 class File {
  public:
   explicit File(fs::path path) : path_(std::move(path)), beside_(path_.string() + ".new") {}

@@ -492,8 +492,7 @@ class Maker {
         ((closed != 0 || facets.find("unevaluatedProperties") != nullptr) &&
          std::ranges::any_of(facets.required, [&](std::string_view one) { return !facets.properties.contains(one); }));
     bool is_strict = is_flag(additional, false);
-    // The place of the keyword determines which properties it sees: on the schema itself, all properties that are
-    // merged here.
+    // The keyword's place determines which properties it sees: on the schema itself, all that are merged here.
     const auto unevaluated = [](const Node* source) { return source->find("unevaluatedProperties"); };
     const bool sees_all =
         std::ranges::count_if(facets.sources, [&](const Node* one) { return unevaluated(one) != nullptr; }) == 1 &&
