@@ -613,11 +613,14 @@ TEST_P(ContractClients, prove_who_they_are_by_the_first_alternative_that_they_ca
   };
   EXPECT_EQ(status(with("writer")), "201");
   EXPECT_EQ(status(with("reader")), "403");
-  EXPECT_EQ(status({}), "addBook: the client has no credentials that the operation accepts: give it those of bearer, or apiKey and basic");
+  EXPECT_EQ(status({}),
+            "addBook: the client has no credentials that the operation accepts: give it those of bearer, or apiKey and "
+            "basic");
   ClientOptions both;
   both.credentials.basic = "ada:secret";
   EXPECT_EQ(status(both),
-            "addBook: the client has no credentials that the operation accepts: give it those of bearer, or apiKey and basic");
+            "addBook: the client has no credentials that the operation accepts: give it those of bearer, or apiKey and "
+            "basic");
   both.credentials.api_key = "key";
   EXPECT_EQ(status(both), "201");
   both.credentials.basic = "ada:no";
@@ -667,9 +670,9 @@ TEST_P(ContractClients, say_what_a_service_answers_that_the_contract_does_not_ha
           .type = "application/problem+json",
           .body = R"({"title":"Broken","detail":"the disk is full"})",
           .fields = {}};
-  EXPECT_EQ(
-      asked(),
-      "getBook: GET http:///liar/books/7: returned 500 Internal Server Error: the disk is full, a status that the contract does not declare for this operation");
+  EXPECT_EQ(asked(),
+            "getBook: GET http:///liar/books/7: returned 500 Internal Server Error: the disk is full, a status that "
+            "the contract does not declare for this operation");
   lie_ = {.status = http::Status::Ok, .type = "text/html", .body = "<html>", .fields = {}};
   EXPECT_EQ(asked(),
             "getBook: GET http:///liar/books/7: returned 200 OK with text/html, but the contract declares "
@@ -712,7 +715,8 @@ TEST_P(ContractClients, say_the_same_of_what_would_be_streamed) {
           .body = R"({"detail":"later"})",
           .fields = {}};
   EXPECT_EQ(error_of(run(files.get_cover_stream(cover))),
-            "getCover: GET http:///liar/covers/a: returned 503 Service Unavailable: later, a status that the contract does not declare for this operation");
+            "getCover: GET http:///liar/covers/a: returned 503 Service Unavailable: later, a status that the contract "
+            "does not declare for this operation");
   lie_ = {.status = http::Status::Ok, .type = "text/html", .body = "x", .fields = {}};
   EXPECT_NE(error_of(run(files.get_cover_stream(cover))).find("with text/html, but the contract declares image/*"),
             std::string::npos);

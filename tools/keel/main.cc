@@ -30,7 +30,8 @@ int version(const std::vector<std::string>& arguments);
 
 constexpr Command commands[] = {
     {"new", "writes a service that builds, serves and passes its tests", &keel::create::run_command},
-    {"dev", "builds and serves the service of this folder, and does so again whenever a file is saved", &keel::dev::run_command},
+    {"dev", "builds and serves the service of this folder, and does so again whenever a file is saved",
+     &keel::dev::run_command},
     {"load", "loads an HTTP server: closed loop, open loop, checks of every response", &keel::load::run_command},
     {"cert", "makes a certificate for development", &keel::cert::run_command},
     {"migrate", "applies the migrations of a database, undoes them, and lists which are applied",

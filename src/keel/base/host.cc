@@ -60,7 +60,8 @@ class SystemThread final : public Thread {
     try {
       thread_ = std::thread(std::move(run));
     } catch (const std::system_error& error) {  // The library's exception does not say that it is about a thread.
-      throw std::system_error(error.code(), "starting a thread: out of memory, or the limit of tasks is reached (TasksMax=, ulimit -u)");
+      throw std::system_error(
+          error.code(), "starting a thread: out of memory, or the limit of tasks is reached (TasksMax=, ulimit -u)");
     }
     blocked.reset();
     has_begun.wait();

@@ -136,7 +136,8 @@ Task<> Call::authenticate() {
       needed += settings_->schemes[alternative[i].scheme].name;
     }
   }
-  co_await Error::text(Code::InvalidArgument, "the client has no credentials that the operation accepts: give it those of " + needed);
+  co_await Error::text(Code::InvalidArgument,
+                       "the client has no credentials that the operation accepts: give it those of " + needed);
 }
 
 Task<http::ClientRequest> Call::request() {

@@ -185,7 +185,8 @@ struct ValueOfCall {
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_trivially_destructible_v<T>,
-                "a request with text members must be a named variable, not a temporary: const api::ListProductsRequest request{...}; co_await client.list_products(request)");
+                "a request with text members must be a named variable, not a temporary: const api::ListProductsRequest "
+                "request{...}; co_await client.list_products(request)");
 }
 
 // A security scheme of the contract, by its name.

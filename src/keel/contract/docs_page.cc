@@ -72,7 +72,9 @@ void check_path(std::string_view path) {
   for (const char c : path) {
     is_path = is_path && (ascii::is_alphanumeric(c) || std::string_view("/-._~").find(c) != std::string_view::npos);
   }
-  KEEL_CHECK(is_path, "a path of the documentation begins with '/' and contains only letters, digits, '/', '-', '.', '_' and '~'");
+  KEEL_CHECK(
+      is_path,
+      "a path of the documentation begins with '/' and contains only letters, digits, '/', '-', '.', '_' and '~'");
 }
 
 std::string policy_of(const DocumentationOptions& options) {

@@ -59,15 +59,16 @@ void Output::refuse(std::string_view what, std::string_view why) {
 std::string Output::escaped(const Parameter& parameter, std::string_view text, std::string_view separators) {
   if (parameter.place == Place::Header) {
     if (!http::is_field_value(text)) refuse(parameter.name, no_control_characters);
-    if (text.size() != http::trim_blanks(text).size()) refuse(parameter.name, "blanks at the ends of a header would be lost");
+    if (text.size() != http::trim_blanks(text).size())
+      refuse(parameter.name, "blanks at the ends of a header would be lost");
     return std::string(text);
   }
   const char delimiter = parameter.style == Style::SpaceDelimited  ? ' '
                          : parameter.style == Style::PipeDelimited ? '|'
                                                                    : '\0';
   if (delimiter != '\0' && !separators.empty() && text.find(delimiter) != std::string_view::npos) {
-    refuse(parameter.name,
-           delimiter == ' ' ? "an element of spaceDelimited cannot contain a blank" : "an element of pipeDelimited cannot contain '|'");
+    refuse(parameter.name, delimiter == ' ' ? "an element of spaceDelimited cannot contain a blank"
+                                            : "an element of pipeDelimited cannot contain '|'");
   }
   std::string encoded = percent_encoded(text);
   if (separators.find('.') != std::string_view::npos) {

@@ -114,8 +114,10 @@ TEST(ContractOutput, rejects_what_would_be_read_as_another_value) {
   const auto of = [](Place place, Style style, bool explodes = false) {
     return Parameter{.name = "c", .place = place, .style = style, .explodes = explodes, .is_required = true};
   };
-  EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), texts({"a|b"})), "c: an element of pipeDelimited cannot contain '|'");
-  EXPECT_EQ(query(of(Place::Query, Style::SpaceDelimited), texts({"a b"})), "c: an element of spaceDelimited cannot contain a blank");
+  EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), texts({"a|b"})),
+            "c: an element of pipeDelimited cannot contain '|'");
+  EXPECT_EQ(query(of(Place::Query, Style::SpaceDelimited), texts({"a b"})),
+            "c: an element of spaceDelimited cannot contain a blank");
   EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), color({.name = "a|b", .r = {}, .tags = {}})),
             "c: an element of pipeDelimited cannot contain '|'");
   EXPECT_EQ(query(of(Place::Query, Style::Form), texts({""})),

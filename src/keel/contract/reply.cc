@@ -84,7 +84,8 @@ Result<> Reply::match() {
     const bool is_for_it = one.least <= status && status <= one.most;
     if (is_for_it && (best == nullptr || one.most - one.least < best->most - best->least)) best = &one;
   }
-  if (best == nullptr) return upstream(described() + ", a status that the contract does not declare for this operation");
+  if (best == nullptr)
+    return upstream(described() + ", a status that the contract does not declare for this operation");
   const std::string content_type = header("content-type").value_or("");
   const std::string_view given = type_of(content_type);
   const Expected* chosen = nullptr;

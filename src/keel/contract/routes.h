@@ -91,10 +91,10 @@ inline constexpr std::string_view json_only[] = {"application/json"};
 struct Route {
   http::Method method;
   std::string_view pattern;
-  const internal::Call* call;    // Works only with a handler of the type that it was made for.
+  const internal::Call* call;  // Works only with a handler of the type that it was made for.
   // The input of the operation (input.h); null: the operation takes nothing from the client.
   const Asked* asked = nullptr;
-  bool streams_body = false;     // This and the next two members are as in http::RouteOptions.
+  bool streams_body = false;  // This and the next two members are as in http::RouteOptions.
   std::span<const std::string_view> consumes = {};
   std::span<const std::string_view> produces = {};
   std::span<const Alternative> security = {};  // Empty: no authentication is required.

@@ -31,7 +31,8 @@ ReadyLeaf::ReadyLeaf(int descriptor, short wanted)
 bool ReadyLeaf::start() noexcept { return engine_.submit(*this); }
 Result<> ReadyLeaf::checked() const noexcept {
   if (result == -EBUSY) [[unlikely]]
-    return Error::from_bug(Bug("a task waits for a descriptor that another task already waits for: only one task at a time may", place()));
+    return Error::from_bug(
+        Bug("a task waits for a descriptor that another task already waits for: only one task at a time may", place()));
   if (result < 0) return Error::from_errno("poll", -result);
   return {};
 }

@@ -134,7 +134,8 @@ TEST_F(ApiCommand, lint_says_what_the_generator_rejects_in_the_same_words) {
     return head + "paths: {}\ncomponents:\n  schemas:\n    S: " + text + "\n";
   };
   const std::pair<std::string, std::string> table[] = {
-      {get("/a b", ""), "shop.yaml:4:3: error: the path '/a b' cannot be routed: it has a character that must be escaped"},
+      {get("/a b", ""),
+       "shop.yaml:4:3: error: the path '/a b' cannot be routed: it has a character that must be escaped"},
       {get("/a/..", ""), "shop.yaml:4:3: error: the path '/a/..' cannot be routed: clients resolve its dot segments"},
       {post("text/plain: {schema: {type: string, minLength: 1}}"),
        "shop.yaml:6:31: error: the schema of 'text/plain' is not checked: it has to be {type: string}"},

@@ -75,9 +75,8 @@ Result<std::vector<Record>> read_records(const std::string& folder) {
     records.push_back({.file = entry.path().string(), .text = {std::istreambuf_iterator<char>(file), {}}});
   }
   if (records.empty()) {
-    return Error::text(Code::NotFound,
-                       folder + ": no test has recorded anything: tests that use a TestApp do, " +
-                           "if the sources of the service are compiled with -DKEEL_RECORD_CONTRACT");
+    return Error::text(Code::NotFound, folder + ": no test has recorded anything: tests that use a TestApp do, " +
+                                           "if the sources of the service are compiled with -DKEEL_RECORD_CONTRACT");
   }
   return records;
 }

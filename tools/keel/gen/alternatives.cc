@@ -90,7 +90,8 @@ class Chooser {
     const Node& a = *alternatives_[at(first)];
     const Node& b = *alternatives_[at(second)];
     const std::string cure = what == "objects"
-                                 ? "give them a discriminator or a required property with different constants, or give each a required property that the other lacks"
+                                 ? "give them a discriminator or a required property with different constants, or give "
+                                   "each a required property that the other lacks"
                                  : "combine them into one schema, or make them objects with a discriminator";
     return fail(b, "this alternative and the one at " + place_of(a) + " (" + pointer_of(a) +
                        ") cannot be told apart: both are " + std::string(what) + any_value + cure);
@@ -285,7 +286,8 @@ bool have_property(const Document& document, const std::vector<const Node*>& alt
     if ((kinds_meant(document, *alternatives[i]) & object_kind) == 0) continue;
     if (has_property(document, *alternatives[i], name, 0)) continue;
     problems.warning(*places[i], "the discriminator " + openapi::quoted(name) +
-                                     " is not a property of this alternative" + any_value + "add the property to the alternative");
+                                     " is not a property of this alternative" + any_value +
+                                     "add the property to the alternative");
     return false;
   }
   return true;

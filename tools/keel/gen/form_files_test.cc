@@ -165,10 +165,11 @@ TEST(FormFiles, are_kept_in_memory_where_a_keyword_takes_them_and_the_fields_tog
                                     "additionalProperties: {type: string, format: binary}"}) {
     const Output output =
         of_schema("{type: object, properties: {a: " + file + ", b: {type: string}}, " + keyword + '}');
-    EXPECT_EQ(output.problems,
-              Lines{"api.yaml:11:11: warning: the files of this form are kept in memory: only a form whose schema has no '" +
-                    keyword.substr(0, keyword.find(':')) +
-                    "' is read as it arrives (#/paths/~1pictures/post/requestBody/content/multipart~1form-data)"});
+    EXPECT_EQ(
+        output.problems,
+        Lines{"api.yaml:11:11: warning: the files of this form are kept in memory: only a form whose schema has no '" +
+              keyword.substr(0, keyword.find(':')) +
+              "' is read as it arrives (#/paths/~1pictures/post/requestBody/content/multipart~1form-data)"});
     EXPECT_TRUE(output.has("std::optional<std::vector<std::byte>> a{};"));
   }
 }

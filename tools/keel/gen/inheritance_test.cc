@@ -214,7 +214,8 @@ TEST(Inheritance, a_discriminator_that_cannot_be_followed_is_a_warning) {
                   "(#/components/schemas/Pet/discriminator)"});
   EXPECT_EQ(
       said({pet_with(", mapping: {cat: Cat}"), "Cat: {type: object, properties: {kind: {type: string}}}"}),
-      Lines{"api.yaml:10:137: warning: the mapping has no effect: no schema has 'Pet' in its allOf; write a oneOf of the mapped schemas next to the discriminator (#/components/schemas/Pet/discriminator/mapping)"});
+      Lines{"api.yaml:10:137: warning: the mapping has no effect: no schema has 'Pet' in its allOf; write a oneOf of "
+            "the mapped schemas next to the discriminator (#/components/schemas/Pet/discriminator/mapping)"});
 }
 
 TEST(Inheritance, a_parent_in_a_parameter_a_form_and_beside_a_default_is_itself) {

@@ -283,15 +283,18 @@ class Reading {
     };
     if ((inner.shape == Shape::Any && has_no_style(document_, schema)) || has_no_style(inner)) {
       return reject(
-          "alternatives that nothing tells apart cannot be written in this style: give the parameter a 'content' of application/json");
+          "alternatives that nothing tells apart cannot be written in this style: give the parameter a 'content' of "
+          "application/json");
     }
     if (is_deep && !is_object && alternatives.object == nullptr) {
       return reject("the style deepObject is for objects, and the schema of this parameter allows none");
     }
     if (alternatives.object != nullptr && (!is_deep || alternatives.list != nullptr)) {
-      return reject(std::string("a value that may be an object or something else cannot be written in this style: give the parameter ") +
-                    (parameter.place == "Query" ? "the style deepObject without an array among the alternatives, or " : "") +
-                    "a 'content' of application/json");
+      return reject(
+          std::string(
+              "a value that may be an object or something else cannot be written in this style: give the parameter ") +
+          (parameter.place == "Query" ? "the style deepObject without an array among the alternatives, or " : "") +
+          "a 'content' of application/json");
     }
     if (is_object && parameter.explodes &&
         (parameter.style == "SpaceDelimited" || parameter.style == "PipeDelimited")) {
@@ -301,8 +304,9 @@ class Reading {
         (alternatives.object == nullptr || is_flat(*alternatives.object))) {
       return true;
     }
-    return reject("a parameter in the " + lower(parameter.place) +
-                  " cannot represent a value that is nested this deeply: give the parameter a 'content' of application/json");
+    return reject(
+        "a parameter in the " + lower(parameter.place) +
+        " cannot represent a value that is nested this deeply: give the parameter a 'content' of application/json");
   }
   // Whether its parts are plain; those of an object may be lists.
   static bool is_flat(const Type& inner) {
@@ -356,9 +360,9 @@ class Reading {
         if (kind == Body::Kind::Form && type->shape != Shape::Struct && type->shape != Shape::Map) {
           const bool is_untold =
               type->shape == Shape::Any && (kinds_meant(document_, *schema) & ~null_kind) == object_kind;
-          const std::string what = is_untold
-                                       ? "nothing tells the alternatives of this form apart: combine them into one object"
-                                       : "the schema of a form has to be an object";
+          const std::string what =
+              is_untold ? "nothing tells the alternatives of this form apart: combine them into one object"
+                        : "the schema of a form has to be an object";
           if (has_json) {
             problems_.warning(*media, what + ": only JSON is read here");
           } else {
@@ -385,8 +389,8 @@ class Reading {
     }
     if (has_streamed &&
         std::ranges::any_of(body.contents, [](const Body::Content& one) { return one.kind != Body::Kind::Streamed; })) {
-      problems_.error(*node,
-                      "a streamed body and one that is read whole cannot share an operation: give each its own operation");
+      problems_.error(
+          *node, "a streamed body and one that is read whole cannot share an operation: give each its own operation");
     }
   }
 

@@ -241,7 +241,8 @@ TEST(Operations, reject_parameters_that_have_no_form_as_text) {
       read(with_parameters({"{name: a, in: query, schema: {type: array, items: {type: array, items: {type: integer}}}}",
                             "{name: b, in: query, content: {text/plain: {schema: {type: string}}}}"}))
           .problems,
-      (Lines{"api.yaml:9:11: error: a parameter in the query cannot represent a value that is nested this deeply: give the parameter a 'content' of application/json (#/paths/~1a/get/parameters/0)",
+      (Lines{"api.yaml:9:11: error: a parameter in the query cannot represent a value that is nested this deeply: give "
+             "the parameter a 'content' of application/json (#/paths/~1a/get/parameters/0)",
              "api.yaml:10:42: error: a parameter of the media type 'text/plain' cannot be read: only JSON can "
              "(#/paths/~1a/get/parameters/1/content/text~1plain)"}));
   const std::string open =
@@ -263,7 +264,8 @@ TEST(Operations, reject_alternatives_that_no_style_tells_apart) {
           .problems,
       Lines());
   const std::string nested =
-      ": error: a parameter in the query cannot represent a value that is nested this deeply: give the parameter a 'content' of application/json (#/paths/~1a/get/parameters/";
+      ": error: a parameter in the query cannot represent a value that is nested this deeply: give the parameter a "
+      "'content' of application/json (#/paths/~1a/get/parameters/";
   EXPECT_EQ(
       read(with_parameters(
                {"{name: a, in: query, schema: {anyOf: [" + range + ", {type: integer}]}}",
@@ -277,18 +279,22 @@ TEST(Operations, reject_alternatives_that_no_style_tells_apart) {
                 "{}}}]}}",
                 "{name: h, in: query, schema: {type: array, items: {oneOf: [{type: string}, {type: array}]}}}"}))
           .problems,
-      (Lines{
-          "api.yaml:9:11: error: a value that may be an object or something else cannot be written in this style: give the parameter the style deepObject without an array among the alternatives, or a 'content' of application/json (#/paths/~1a/get/parameters/0)",
-          "api.yaml:10:11: error: a value that may be an object or something else cannot be written in this style: give the parameter a "
-          "'content' of application/json (#/paths/~1a/get/parameters/1)",
-          "api.yaml:11:11: error: a value that may be an object or something else cannot be written in this style: give the parameter the style deepObject without an array among the alternatives, or a 'content' of application/json (#/paths/~1a/get/parameters/2)",
-          "api.yaml:12:11: error: the style deepObject is for objects, and the schema of this parameter allows none "
-          "(#/paths/~1a/get/parameters/3)",
-          "api.yaml:13:11: error: the style deepObject is for objects, and the schema of this parameter allows none "
-          "(#/paths/~1a/get/parameters/4)",
-          "api.yaml:14:11: error: an object cannot be exploded in this style: give the parameter explode: false "
-          "(#/paths/~1a/get/parameters/5)",
-          "api.yaml:15:11" + nested + "6)", "api.yaml:16:11" + nested + "7)"}));
+      (Lines{"api.yaml:9:11: error: a value that may be an object or something else cannot be written in this style: "
+             "give the parameter the style deepObject without an array among the alternatives, or a 'content' of "
+             "application/json (#/paths/~1a/get/parameters/0)",
+             "api.yaml:10:11: error: a value that may be an object or something else cannot be written in this style: "
+             "give the parameter a "
+             "'content' of application/json (#/paths/~1a/get/parameters/1)",
+             "api.yaml:11:11: error: a value that may be an object or something else cannot be written in this style: "
+             "give the parameter the style deepObject without an array among the alternatives, or a 'content' of "
+             "application/json (#/paths/~1a/get/parameters/2)",
+             "api.yaml:12:11: error: the style deepObject is for objects, and the schema of this parameter allows none "
+             "(#/paths/~1a/get/parameters/3)",
+             "api.yaml:13:11: error: the style deepObject is for objects, and the schema of this parameter allows none "
+             "(#/paths/~1a/get/parameters/4)",
+             "api.yaml:14:11: error: an object cannot be exploded in this style: give the parameter explode: false "
+             "(#/paths/~1a/get/parameters/5)",
+             "api.yaml:15:11" + nested + "6)", "api.yaml:16:11" + nested + "7)"}));
 }
 
 TEST(Operations, reject_parameters_whose_alternatives_nothing_tells_apart) {
@@ -302,7 +308,8 @@ TEST(Operations, reject_parameters_whose_alternatives_nothing_tells_apart) {
                             "{name: e, in: query, content: {application/json: {schema: {oneOf: [" + objects + "]}}}}",
                             "{name: f, in: query, schema: {type: [string, array, object]}}"}));
   const std::string why =
-      ":11: error: alternatives that nothing tells apart cannot be written in this style: give the parameter a 'content' of application/json (#/paths/~1a/get/parameters/";
+      ":11: error: alternatives that nothing tells apart cannot be written in this style: give the parameter a "
+      "'content' of application/json (#/paths/~1a/get/parameters/";
   EXPECT_EQ(made.problems, (Lines{"api.yaml:9" + why + "0)", "api.yaml:10" + why + "1)", "api.yaml:11" + why + "2)",
                                   "api.yaml:12" + why + "3)"}));
 }
@@ -382,9 +389,11 @@ TEST(Operations, may_take_one_schema_in_several_media_types_json_first) {
 TEST(Operations, reject_bodies_that_are_not_one_type) {
   EXPECT_EQ(
       read(with_body("application/json: {schema: {type: integer}}, text/plain: {schema: {type: string}}")).problems,
-      Lines{"api.yaml:8:76: error: the schema of 'text/plain' differs from that of 'application/json': an operation can have only one body type (#/paths/~1a/post/requestBody/content/text~1plain)"});
+      Lines{"api.yaml:8:76: error: the schema of 'text/plain' differs from that of 'application/json': an operation "
+            "can have only one body type (#/paths/~1a/post/requestBody/content/text~1plain)"});
   EXPECT_EQ(read(with_body("application/json: {schema: {type: integer}}, image/png: {}")).problems,
-            Lines{"api.yaml:8:7: error: a streamed body and one that is read whole cannot share an operation: give each its own operation (#/paths/~1a/post/requestBody)"});
+            Lines{"api.yaml:8:7: error: a streamed body and one that is read whole cannot share an operation: give "
+                  "each its own operation (#/paths/~1a/post/requestBody)"});
   EXPECT_EQ(read(with_body("multipart/form-data: {schema: {type: integer}}")).problems,
             Lines{"api.yaml:8:31: error: the schema of a form has to be an object "
                   "(#/paths/~1a/post/requestBody/content/multipart~1form-data)"});
@@ -469,7 +478,8 @@ TEST(Operations, ignore_the_path_of_a_server_that_cannot_be_routed) {
     return made.warnings;
   };
   EXPECT_EQ(warning("https://a.example/a b"),
-            Lines{"api.yaml:3:11: warning: the path of the server 'https://a.example/a b' is ignored: it has a character that must be escaped in a URL (#/servers/0)"});
+            Lines{"api.yaml:3:11: warning: the path of the server 'https://a.example/a b' is ignored: it has a "
+                  "character that must be escaped in a URL (#/servers/0)"});
   EXPECT_EQ(warning("/api/../x"),
             Lines{"api.yaml:3:11: warning: the path of the server '/api/../x' is ignored: clients resolve its dot "
                   "segments before they send it (#/servers/0)"});

@@ -94,7 +94,8 @@ class ResponseReading {
           (inner.shape != Shape::List || inner.element == nullptr || !inner.element->is_plain() ||
            has_no_style(*inner.element))) {
         problems_.error(*node,
-                        "a header of a response must be a plain value or a list of plain values: give any other a 'content' of application/json");
+                        "a header of a response must be a plain value or a list of plain values: give any other a "
+                        "'content' of application/json");
         continue;
       }
       const Node* const required = node->find("required");

@@ -156,11 +156,11 @@ TEST(Responses, have_headers_of_responses_by_their_names) {
     lines.push_back(one.name + ' ' + one.type->spelling + (one.is_required ? " required" : ""));
   }
   EXPECT_EQ(lines, (Lines{"e_tag std::string", "x_total std::int64_t required", "x_tags std::vector<std::string>"}));
-  EXPECT_EQ(
-      read(with_responses("        '200': {description: a, headers: {X-A: {schema: {type: object, properties: "
-                          "{a: {type: string}}}}}}\n"))
-          .problems,
-      Lines{"api.yaml:8:43: error: a header of a response must be a plain value or a list of plain values: give any other a 'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
+  EXPECT_EQ(read(with_responses("        '200': {description: a, headers: {X-A: {schema: {type: object, properties: "
+                                "{a: {type: string}}}}}}\n"))
+                .problems,
+            Lines{"api.yaml:8:43: error: a header of a response must be a plain value or a list of plain values: give "
+                  "any other a 'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 
 TEST(Responses, reject_headers_whose_alternatives_nothing_tells_apart) {
@@ -171,7 +171,8 @@ TEST(Responses, reject_headers_whose_alternatives_nothing_tells_apart) {
                           "{type: object}]}}}\n"));
 
   EXPECT_EQ(made.problems,
-            Lines{"api.yaml:10:21: error: a header of a response must be a plain value or a list of plain values: give any other a 'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
+            Lines{"api.yaml:10:21: error: a header of a response must be a plain value or a list of plain values: give "
+                  "any other a 'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 
 TEST(Responses, have_headers_of_json) {

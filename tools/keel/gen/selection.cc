@@ -103,7 +103,8 @@ void select(Document& document, const std::vector<std::string>& operations, Prob
   std::set<std::string, std::less<>> named;
   for (const std::string& one : operations) {
     if (one.starts_with('-') != is_without) {
-      problems.error(document.root(), "name the operations to generate, or name those to leave out with a '-' in front, not both");
+      problems.error(document.root(),
+                     "name the operations to generate, or name those to leave out with a '-' in front, not both");
       return;
     }
     named.insert(one.substr(is_without ? 1 : 0));

@@ -100,7 +100,8 @@ TEST(Types, alternatives_that_cannot_be_told_apart_are_a_value_that_is_checked_a
   EXPECT_EQ(objects.problems,
             (Lines{"api.yaml:11:11: warning: this alternative and the one at api.yaml:10:11 "
                    "(#/components/schemas/C/oneOf/0) cannot be told apart: both are objects, so the value is a "
-                   "json::Value: give them a discriminator or a required property with different constants, or give each a required property that the other lacks (#/components/schemas/C/oneOf/1)"}));
+                   "json::Value: give them a discriminator or a required property with different constants, or give "
+                   "each a required property that the other lacks (#/components/schemas/C/oneOf/1)"}));
   EXPECT_TRUE(is_any_value(objects)) << objects.header;
 
   const Output lists = output_with_member(
@@ -136,10 +137,10 @@ TEST(Types, an_alternative_beside_a_discriminator_needs_a_name_or_constants) {
       "        - $ref: '#/components/schemas/A'\n"
       "        - {type: object, required: [kind], properties: {kind: {type: string}}}\n"
       "      discriminator: {propertyName: kind}\n");
-  EXPECT_EQ(
-      output.problems,
-      (Lines{"api.yaml:10:11: warning: nothing says which values of the discriminator 'kind' lead to this "
-             "alternative, so the value is a json::Value: write the alternative as a $ref, or give the property a const or an enum (#/components/schemas/C/oneOf/1)"}));
+  EXPECT_EQ(output.problems,
+            (Lines{"api.yaml:10:11: warning: nothing says which values of the discriminator 'kind' lead to this "
+                   "alternative, so the value is a json::Value: write the alternative as a $ref, or give the property "
+                   "a const or an enum (#/components/schemas/C/oneOf/1)"}));
   EXPECT_TRUE(is_any_value(output)) << output.header;
 }
 

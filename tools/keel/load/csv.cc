@@ -97,7 +97,8 @@ Result<Csv> Csv::parse(std::string_view text, std::string_view name) {
     }
     for (std::string& field : line.fields) csv.values_.push_back(std::move(field));
   }
-  if (csv.values_.empty()) return wrong(1, "no values: the first line names the columns, and the lines after it have the values");
+  if (csv.values_.empty())
+    return wrong(1, "no values: the first line names the columns, and the lines after it have the values");
   return csv;
 }
 

@@ -73,7 +73,7 @@ struct Options {
   std::string database = "data/app.db";
   bool has_database = false;
   std::string database_from = {};  // The environment variable that names the database.
-  bool is_postgres = false;  // As the environment says: then `database` may also be key=value pairs.
+  bool is_postgres = false;        // As the environment says: then `database` may also be key=value pairs.
   std::string migrations = "db/migrations";
   std::string name;
   int last = 0;

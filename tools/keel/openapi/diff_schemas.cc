@@ -477,7 +477,8 @@ void SchemaDiff::compare_properties(const View& before, const View& after) {
            property);
     } else {
       note(before.is_closed() ? Change::Severity::Unclassified : Change::Severity::NonBreaking, "property-added",
-           text + (before.is_closed() ? ", and undeclared properties were not allowed" : ""), before.place("properties"), property);
+           text + (before.is_closed() ? ", and undeclared properties were not allowed" : ""),
+           before.place("properties"), property);
     }
   }
   // What is required need not be declared. Sorted, because the sets have no order.

@@ -164,11 +164,13 @@ TEST(DiffSchemas, readOnly_properties_are_not_sent) {
 }
 
 TEST(DiffSchemas, a_property_of_a_closed_object_that_is_gone_breaks_requests) {
-  EXPECT_EQ(diff_of(bodies("{type: object, additionalProperties: false, properties: {a: {}, b: {}}}", "{}"),
-                    bodies("{type: object, additionalProperties: false, properties: {a: {}}}", "{}")),
-            (Lines{"new.yaml:7:90: breaking: in requests, the property 'b' is gone, and undeclared properties are not allowed "
-                   "(#/paths/~1pets/post/requestBody/content/application~1json/schema/properties), before "
-                   "old.yaml:7:110 [request-property-removed]"}));
+  EXPECT_EQ(
+      diff_of(bodies("{type: object, additionalProperties: false, properties: {a: {}, b: {}}}", "{}"),
+              bodies("{type: object, additionalProperties: false, properties: {a: {}}}", "{}")),
+      (Lines{
+          "new.yaml:7:90: breaking: in requests, the property 'b' is gone, and undeclared properties are not allowed "
+          "(#/paths/~1pets/post/requestBody/content/application~1json/schema/properties), before "
+          "old.yaml:7:110 [request-property-removed]"}));
 }
 
 TEST(DiffSchemas, objects_that_are_closed_now_break_requests) {

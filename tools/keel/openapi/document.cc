@@ -262,8 +262,9 @@ Node* Document::look_up(const std::string& from, std::string_view reference, std
   const auto known = ids_.find(base);
   if (known == ids_.end()) {
     if (has_scheme(base) || base.starts_with("//")) {
-      return refuse("'" + std::string(reference) +
-                    "' is remote: nothing is read from a network; save the file beside this one, and refer to the saved file");
+      return refuse(
+          "'" + std::string(reference) +
+          "' is remote: nothing is read from a network; save the file beside this one, and refer to the saved file");
     }
     if (address.starts_with('/')) {
       return refuse("'" + std::string(reference) + "' is an absolute path: write it relative to this file");

@@ -194,7 +194,8 @@ TEST(Document, a_remote_reference_is_an_error) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
                     "components: {schemas: {A: {$ref: 'https://example.com/pet.yaml'}}}\n"),
-            (Lines{"api.yaml:3:28: error: 'https://example.com/pet.yaml' is remote: nothing is read from a network; save the file beside this one, and refer to the saved file (#/components/schemas/A/$ref)"}));
+            (Lines{"api.yaml:3:28: error: 'https://example.com/pet.yaml' is remote: nothing is read from a network; "
+                   "save the file beside this one, and refer to the saved file (#/components/schemas/A/$ref)"}));
 }
 
 TEST(Document, an_absolute_path_is_an_error) {
@@ -228,7 +229,8 @@ TEST(Document, a_pointer_with_a_bad_percent_is_an_error) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
                     "components: {schemas: {A: {$ref: '#/components/%zz'}}}\n"),
-            (Lines{"api.yaml:3:28: error: '#/components/%zz' leads nowhere: '%zz' has a '%' that is not followed by two hexadecimal digits "
+            (Lines{"api.yaml:3:28: error: '#/components/%zz' leads nowhere: '%zz' has a '%' that is not followed by "
+                   "two hexadecimal digits "
                    "(#/components/schemas/A/$ref)"}));
 }
 

@@ -88,7 +88,8 @@ class ContentCheck {
       problems_.warning(*empty, "'allowEmptyValue' has no effect outside the query");
     } else if (empty != nullptr && empty->is_true()) {
       problems_.warning(*empty,
-                        "'allowEmptyValue' has no effect: an empty value is read as an empty string, which is an error where the schema allows none");
+                        "'allowEmptyValue' has no effect: an empty value is read as an empty string, which is an error "
+                        "where the schema allows none");
     }
   }
 

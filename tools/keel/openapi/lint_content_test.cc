@@ -36,7 +36,8 @@ TEST(LintContent, what_has_no_effect_is_a_warning) {
                      "        '101': {description: switched}\n"
                      "        1XX: {description: on the way}\n"
                      "        '204': {description: fine}\n"),
-      (Lines{"api.yaml:7:41: warning: 'allowEmptyValue' has no effect: an empty value is read as an empty string, which is an error where the schema allows none (#/paths/~1a/post/parameters/0/allowEmptyValue)",
+      (Lines{"api.yaml:7:41: warning: 'allowEmptyValue' has no effect: an empty value is read as an empty string, "
+             "which is an error where the schema allows none (#/paths/~1a/post/parameters/0/allowEmptyValue)",
              "api.yaml:9:9: warning: no code is generated for the response '101': the response of a handler is "
              "final, with a status of 200 to 599 (#/paths/~1a/post/responses/101)",
              "api.yaml:10:9: warning: no code is generated for the response '1XX': the response of a handler is "

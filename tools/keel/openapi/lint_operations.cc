@@ -145,9 +145,9 @@ class OperationCheck {
     if (servers == nullptr || servers->children.empty()) return;
     const Node* const all = document_.root().find("servers", Kind::List);
     if (all != nullptr && are_equal(*all, *servers)) return;
-    problems_.warning(*servers,
-                      "'servers' of " + what +
-                          " has no effect: routes begin with the path of the document's first server, and a client sends requests to its base_url");
+    problems_.warning(*servers, "'servers' of " + what +
+                                    " has no effect: routes begin with the path of the document's first server, and a "
+                                    "client sends requests to its base_url");
   }
   // Whether the service sends the request: the operation is in 'webhooks' or 'callbacks'.
   static bool is_sent(const Node& operation) {

@@ -42,7 +42,8 @@ TEST(LintOperations, servers_of_a_path_or_an_operation_are_a_warning) {
       "    servers: [{url: /v2}]\n"
       "    get: {operationId: b, responses: {'200': {description: x}}}\n";
   const std::string effect =
-      " has no effect: routes begin with the path of the document's first server, and a client sends requests to its base_url ";
+      " has no effect: routes begin with the path of the document's first server, and a client sends requests to its "
+      "base_url ";
   EXPECT_EQ(lint_of(text),
             (Lines{"api.yaml:7:27: warning: 'servers' of an operation" + effect + "(#/paths/~1pets/get/servers)",
                    "api.yaml:9:5: warning: 'servers' of a path" + effect + "(#/paths/~1toys/servers)"}));
@@ -139,7 +140,8 @@ TEST(LintOperations, a_path_that_cannot_be_routed_is_an_error) {
                     "  /{a}/{a}: {}\n"
                     "  /pets?x=1: {}\n"
                     "  pets: {}\n"),
-            (Lines{"api.yaml:4:3: error: the path '/pets/{id}-{name}' cannot be routed: a segment has at most one parameter, and the segment of 'id' has more (#/paths/~1pets~1{id}-{name})",
+            (Lines{"api.yaml:4:3: error: the path '/pets/{id}-{name}' cannot be routed: a segment has at most one "
+                   "parameter, and the segment of 'id' has more (#/paths/~1pets~1{id}-{name})",
                    "api.yaml:5:3: error: the path '/pets/{id' has a '{' without a '}' (#/paths/~1pets~1{id)",
                    "api.yaml:6:3: error: the path '/pets/}' has a '}' without a '{' (#/paths/~1pets~1})",
                    "api.yaml:7:3: error: the path '/pets/{}' has a parameter without a name (#/paths/~1pets~1{})",

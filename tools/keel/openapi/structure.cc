@@ -110,8 +110,9 @@ class Walk {
   void check_beside_path(const Node& child) {
     const bool is_text = child.key == "summary" || child.key == "description" || child.key.starts_with("x-");
     if (child.key == "$ref" || is_text) return;
-    problems_.error(child,
-                    quoted(child.key) + " beside the $ref of a path is not supported: write it in the path item that the $ref leads to");
+    problems_.error(
+        child, quoted(child.key) +
+                   " beside the $ref of a path is not supported: write it in the path item that the $ref leads to");
   }
 
   void visit_field(Node& node, Node& child, Role role) {

@@ -208,13 +208,13 @@ TEST(Structure, a_keyword_that_is_unknown_is_an_error) {
 }
 
 TEST(Structure, what_is_new_in_3_2_is_rejected_by_its_name) {
-  EXPECT_EQ(
-      lint_of("openapi: 3.2.0\n"
-              "info: {title: Shop, version: '1'}\n"
-              "paths:\n"
-              "  /pets:\n"
-              "    query: {}\n"),
-      (Lines{"api.yaml:5:5: error: 'query' is not a field of a path item in OpenAPI 3.1; of OpenAPI 3.2, only what 3.1 also has is supported (#/paths/~1pets/query)"}));
+  EXPECT_EQ(lint_of("openapi: 3.2.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "paths:\n"
+                    "  /pets:\n"
+                    "    query: {}\n"),
+            (Lines{"api.yaml:5:5: error: 'query' is not a field of a path item in OpenAPI 3.1; of OpenAPI 3.2, only "
+                   "what 3.1 also has is supported (#/paths/~1pets/query)"}));
 }
 
 TEST(Structure, a_type_that_does_not_exist_is_an_error) {
@@ -354,7 +354,8 @@ TEST(Structure, what_stands_beside_the_reference_of_a_path_is_an_error) {
                     "components:\n"
                     "  pathItems:\n"
                     "    Pets: {post: {operationId: add, responses: {'204': {description: fine}}}}\n"),
-            (Lines{"api.yaml:7:5: error: 'get' beside the $ref of a path is not supported: write it in the path item that the $ref leads to "
+            (Lines{"api.yaml:7:5: error: 'get' beside the $ref of a path is not supported: write it in the path item "
+                   "that the $ref leads to "
                    "(#/paths/~1pets/get)"}));
 }
 

@@ -559,7 +559,8 @@ Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, 
   std::map<std::string, Place> stems;
   TypeNames types(problems);
   for (Catalog::File& file : catalog.files) {
-    if (file.stem == "rows") problems.add({file.source, 0}, "rows.h is the header with the types of rows: give the file another name");
+    if (file.stem == "rows")
+      problems.add({file.source, 0}, "rows.h is the header with the types of rows: give the file another name");
     const auto [same, is_new_stem] = stems.emplace(file.stem, Place{file.source, 0});
     if (!is_new_stem) {
       problems.add({file.source, 0}, file.stem + ".h is made of " + problems.path(same->second.source) + " already");

@@ -234,9 +234,9 @@ TEST_F(QueriesOf, blocks_that_are_wrong_say_how_they_are_written) {
       said("-- name: f :many\nselect id from users where true /*? a */ and name = $b"),
       "a.sql:2:42: error: the block 'a' does not use $a: it uses $b; a block has the name of the parameter that it "
       "needs");
-  EXPECT_EQ(
-      said("-- name: f :many\nselect id from users where id = $a\n /*? a */ and user_id = $a"),
-      "a.sql:2:33: error: $a is used outside of the block 'a', too, where it may have no value: use it only in the block");
+  EXPECT_EQ(said("-- name: f :many\nselect id from users where id = $a\n /*? a */ and user_id = $a"),
+            "a.sql:2:33: error: $a is used outside of the block 'a', too, where it may have no value: use it only in "
+            "the block");
   EXPECT_EQ(said(with_blocks(9, "")),
             "a.sql:11:10: error: f has 9 optional blocks: at most 8 are allowed; write several queries");
   EXPECT_EQ(said("-- name: f :many\nselect id from users\n /*? a */ union select name from users\n"),

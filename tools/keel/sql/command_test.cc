@@ -231,11 +231,10 @@ TEST_F(SqlProject, for_postgres_has_a_target_that_asks_a_server) {
             0);
   const Ran none = build();
   EXPECT_NE(none.code, 0);
-  EXPECT_NE(
-      none.out.find("keel sql: statements.lock is missing; it records what PostgreSQL says about the statements: "
-                    "run cmake --build " +
-                    folder_ / "build --target shop_sql_prepare"),
-      std::string::npos)
+  EXPECT_NE(none.out.find("keel sql: statements.lock is missing; it records what PostgreSQL says about the statements: "
+                          "run cmake --build " +
+                          folder_ / "build --target shop_sql_prepare"),
+            std::string::npos)
       << none.out;
 
   if (!db::postgres::testing::RealServer::is_installed()) GTEST_SKIP() << db::postgres::testing::RealServer::missing;

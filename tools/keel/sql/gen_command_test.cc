@@ -130,9 +130,8 @@ TEST_F(GenSql, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) {
       "db/queries/users.sql\n";
   const Ran none = generate(build);
   EXPECT_EQ(none.code, 1);
-  EXPECT_EQ(
-      none.out,
-      "keel gen: db/queries.lock is missing; it records what PostgreSQL says about the queries: run " + command);
+  EXPECT_EQ(none.out,
+            "keel gen: db/queries.lock is missing; it records what PostgreSQL says about the queries: run " + command);
   const Ran nowhere = generate(postgres + "--prepare --server postgres://keel@127.0.0.1:1/x db/queries/users.sql");
   EXPECT_EQ(nowhere.code, 2);
   EXPECT_NE(nowhere.out.find("127.0.0.1:1"), std::string::npos) << nowhere.out;

@@ -109,8 +109,9 @@ class PostgresChecker final : public Checker {
     }
     const Lexeme first = lexemes_of(text)[0];
     if (std::ranges::any_of(control, [&](std::string_view word) { return first.is(word); })) {
-      return Mistake{"a statement cannot begin or end a transaction: use begin(), savepoint() and the objects that they return",
-                     first.offset};
+      return Mistake{
+          "a statement cannot begin or end a transaction: use begin(), savepoint() and the objects that they return",
+          first.offset};
     }
     const auto described = link_->describe(text);
     if (!described) return explain(text, described.error());
@@ -181,7 +182,8 @@ class PostgresChecker final : public Checker {
         message += meant(message.substr(begin + 1, end - begin - 1), table_names(), "the tables are ");
       }
     } else if (server->sqlstate == unknown_parameter || server->sqlstate == ambiguous_parameter) {
-      message += ": write its type, as in cast($name as text), or write a block /*? name */ for a part that may be left out";
+      message +=
+          ": write its type, as in cast($name as text), or write a block /*? name */ for a part that may be left out";
     } else if (!server->hint.empty()) {
       message += ": " + server->hint;
     }

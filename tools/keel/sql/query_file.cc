@@ -360,7 +360,8 @@ class Reader {
     if (mark == '!' || mark == '?') name.pop_back();
     if (name == value) return std::string(lexeme.text);
     if (!is_identifier(name) || (value.find(':') != value.npos && !is_type(type))) {
-      error(lexeme.offset, "expected a name, then ! or ? if needed, then : and a type if needed, such as \"total!: int64\"");
+      error(lexeme.offset,
+            "expected a name, then ! or ? if needed, then : and a type if needed, such as \"total!: int64\"");
       return std::string(lexeme.text);
     }
     if (mark == '!' || mark == '?') query().nullable.emplace_back(name, mark == '?');

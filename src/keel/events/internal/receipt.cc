@@ -42,7 +42,8 @@ void Receipt::arrived(Job& job) noexcept {
 bool Receipt::Arrival::start() {
   const Executor* const home = receipt_.home_;
   KEEL_EXPECT_AT(!receipt_.waits_for_others_ || (home != nullptr && home->is_serial()),
-                 "publish_and_wait() can wait for handlers on executors only if it is called on a serial executor, such as a loop: co_await resume_on() first, or call publish()",
+                 "publish_and_wait() can wait for handlers on executors only if it is called on a serial executor, "
+                 "such as a loop: co_await resume_on() first, or call publish()",
                  place());
   receipt_.waiting_ = this;
   return !receipt_.undecided_.wait();

@@ -110,7 +110,7 @@ class TopicCore {
   std::atomic<const Snapshot*> fenced_;  // Older lists were replaced before the last barrier.
   // Guards changes of the list, and the members below. No handler's code runs while it is held.
   mutable std::mutex mutex_;
-  int unfenced_ = 0;          // How many lists were replaced since the last barrier.
+  int unfenced_ = 0;  // How many lists were replaced since the last barrier.
   std::atomic<Kept*> kept_ = nullptr;
   Subscription keeping_;  // Of it.
 };
