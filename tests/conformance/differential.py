@@ -93,11 +93,11 @@ def other(name, config, command):
     path = f"{os.environ.get('PATH', '')}:/usr/sbin"
     program = shutil.which(command[0], path=path)
     if program is None:
-        raise NotThere(f"{command[0]} is not installed: scripts/setup conformance")
+        raise NotThere(f"{command[0]} is not installed: make conformance installs it")
     with tempfile.TemporaryDirectory(prefix="keel-differential-") as folder:
         os.chmod(folder, 0o755)
         port = free_port()
-        file = pathlib.Path(folder, "config")
+        file = pathlib.Path(folder, "config.yaml")  # Envoy reads YAML only from a file of this name.
         file.write_text(config.format(folder=folder, port=port))
         log = pathlib.Path(folder, "log")
         with open(log, "w") as into:

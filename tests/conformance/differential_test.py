@@ -55,7 +55,7 @@ class DifferentialTest(unittest.TestCase):
             self.assertEqual(differential.judge(verdicts), (["bold"], ["both"], ["strict"]))
 
     def test_a_server_that_is_not_there_is_said(self):
-        with self.assertRaisesRegex(differential.NotThere, "scripts/setup conformance"):
+        with self.assertRaisesRegex(differential.NotThere, "make conformance installs it"):
             with differential.other("none", "", ["keel-no-such-server"]):
                 pass
         with self.assertRaisesRegex(differential.NotThere, "does not start"):

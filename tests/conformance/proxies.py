@@ -1,17 +1,24 @@
-"""The proxies of docs/proxies.md in front of our server: what a client makes up does not pass them, and a body that
-waits for 100 (Continue) does, also to a handler that streams its response while it reads. A proxy of bytes names the
-client by the PROXY protocol.
+"""The proxies of docs/proxies.md in front of our server: what a client makes up does not pass them; an upgrade does,
+and so does a body that waits for 100 (Continue), also to a handler that streams its response while it reads. A proxy of
+bytes names the client by the PROXY protocol.
 
 The client is 127.0.0.2, the proxies are 127.0.0.1, which the server trusts.
 """
 
+import contextlib
 import pathlib
 import re
 import socket
+import textwrap
+import threading
 
 import differential
 
-PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs/proxies.md"
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+VENV = ROOT / "build/conformance-venv"  # suites.py installs the packages of requirements.txt there; one of them is Envoy.
+PAGE = ROOT / "docs/proxies.md"
+# The language in which the page prints the configuration of each.
+LANGUAGES = {"nginx": "nginx", "HAProxy": "haproxy", "Envoy": "yml"}
 CLIENT = "127.0.0.2"
 HOST = "shop.example:8443"
 ANSWER_SECONDS = 5
@@ -28,12 +35,45 @@ FIELDS = {
     "traceparent": "00-f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0-f0f0f0f0f0f0f0f0-01",
     "X-Request-Deadline-Ms": "60066",
 }
+# RFC 6455 §1.3: the key and the accepted key of its example.
+UPGRADE = {"Host": HOST, "Origin": f"https://{HOST}", "Connection": "Upgrade", "Upgrade": "websocket",
+           "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+UPGRADED = (b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+# Envoy tells the service the time limit of a route in this field, when the route has one.
+ENVOY_LIMIT = "x-envoy-expected-rq-timeout-ms"
 BODY = b"".join(b"%07d\n" % line for line in range(4000))
 CONTINUED_TIMES = 20
 NGINX_WITHOUT_FIELDS = """
 upstream service { server 127.0.0.1:8080; }
 server { listen 80; location / { proxy_pass http://service; } }
 """
+# The rest of Envoy's configuration. The page's fields of the HTTP connection manager take the place of FIELDS.
+ENVOY = """
+static_resources:
+  clusters:
+    - name: service
+      connect_timeout: 5s
+      load_assignment:
+        cluster_name: service
+        endpoints:
+          - lb_endpoints:
+              - endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: SERVICE}}}}}}
+  listeners:
+    - address: {{socket_address: {{address: 127.0.0.1, port_value: {port}}}}}
+      filter_chains:
+        - filters:
+            - name: envoy.filters.network.http_connection_manager
+              typed_config:
+                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: web
+                http_filters:
+                  - name: envoy.filters.http.router
+                    typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
+FIELDS
+"""
+ENVOY_COMMAND = [str(VENV / "bin/envoy"), "--concurrency", "1", "--disable-hot-restart", "--log-level", "error",
+                 "-c", "{config}"]
 
 
 def blocks(language, page=None):
@@ -44,8 +84,10 @@ def blocks(language, page=None):
 
 def in_its_place(name, block, port):
     """A whole configuration with `block` of the page in it, for differential.other(), and its command."""
-    whole, command = {one: (config, command) for one, config, command in differential.OTHERS}[name]
     block = re.sub(r"127\.0\.0\.1:8\d+", f"127.0.0.1:{port}", block).replace("{", "{{").replace("}", "}}")
+    if name == "Envoy":
+        return ENVOY.replace("SERVICE", str(port)).replace("FIELDS", textwrap.indent(block, 16 * " ")), ENVOY_COMMAND
+    whole, command = {one: (config, command) for one, config, command in differential.OTHERS}[name]
     if name == "nginx":
         return whole.partition("  server {{")[0] + block.replace("listen 80;", "listen 127.0.0.1:{port};") + "}}\n", command
     return whole.partition("frontend ")[0] + re.sub(r"bind :\d+", "bind 127.0.0.1:{port}", block), command
@@ -75,6 +117,8 @@ def complaints(origin, fields):
     wrong = [f"{name} is {origin.get(name)}" for name, value in wanted.items() if origin.get(name) != value]
     if not re.fullmatch(r"[0-9a-f-]{32,36}", origin.get("id", "")):
         wrong.append(f"id is {origin.get('id')}")
+    if ENVOY_LIMIT in fields:
+        wrong.append(f"a response is ended after {fields[ENVOY_LIMIT]} ms")
     passed = [name for name, value in FIELDS.items() if value in fields.get(name.lower(), "")]
     return wrong + [f"{name} passes" for name in passed]
 
@@ -135,6 +179,55 @@ def send_when_told(port):
     if b"transfer-encoding: chunked" in head.lower():
         body = dechunked(body)
     return None if body == BODY else f"{len(body)} of {len(BODY)} bytes"
+
+
+def accept_upgrade(listener, heads):
+    """Accepts the upgrade of one connection, keeps its request in `heads`, and returns what follows in upper case."""
+    with contextlib.suppress(OSError), listener.accept()[0] as one:
+        one.settimeout(ANSWER_SECONDS)
+        heads.append(read_until(one, b"", b"\r\n\r\n").decode())
+        one.sendall(UPGRADED)
+        while some := one.recv(65536):
+            one.sendall(some.upper())
+
+
+def complaints_about_upgrade(name, block):
+    """What is wrong with an upgrade through a proxy with this part of its configuration. accept_upgrade() takes the place
+    of the service, because the conformance server accepts no upgrade."""
+    heads = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(ANSWER_SECONDS)
+        config, command = in_its_place(name, block, listener.getsockname()[1])
+        with differential.other(name, config, command) as proxy:
+            service = threading.Thread(target=accept_upgrade, args=(listener, heads))
+            service.start()
+            try:
+                told = upgrade(proxy)
+            finally:
+                service.join()
+    return [told] if told else upgrade_complaints(pairs(heads[0]))
+
+
+def upgrade(port):
+    """Why bytes do not pass in both directions after an upgrade; None when they do."""
+    fields = "".join(f"{name}: {value}\r\n" for name, value in UPGRADE.items())
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS, source_address=(CLIENT, 0)) as one:
+            one.sendall(f"GET /ws HTTP/1.1\r\n{fields}\r\n".encode())
+            received = read_until(one, b"", b"\r\n\r\n")
+            if not received.startswith(b"HTTP/1.1 101 "):
+                return f"upgrade: {received[:30].decode(errors='replace').splitlines()[0]}"
+            one.sendall(b"after it")
+            read_until(one, received, b"AFTER IT")
+    except OSError as error:
+        return f"upgrade: {error or type(error).__name__}"
+    return None
+
+
+def upgrade_complaints(fields):
+    """What is wrong with the fields of a request for an upgrade as the service got them."""
+    got = {name: fields.get(name.lower(), "missing") for name in UPGRADE}
+    return [f"{name} of the upgrade is {got[name]}" for name, value in UPGRADE.items() if got[name].lower() != value.lower()]
 
 
 def dechunked(bytes_):

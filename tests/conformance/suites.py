@@ -29,7 +29,7 @@ import proxies
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
 REQUIREMENTS_TO_BUILD = pathlib.Path(__file__).with_name("requirements-build.txt")
-VENV = ROOT / "build/conformance-venv"
+VENV = proxies.VENV
 
 SLOW_CLIENTS = 1000
 SLOW_SECONDS = 5  # After the 2.5 of the good clients: the five of the server, and two bytes until it is noticed.
@@ -190,7 +190,7 @@ def behind_proxies(build, engine, _port):
         try:
             wrong = {
                 name: proxies.complaints_about(name, proxies.blocks(language)[0], port)
-                for name, language in [("nginx", "nginx"), ("HAProxy", "haproxy")]
+                for name, language in proxies.LANGUAGES.items()
             }
             control = proxies.complaints_about("nginx", proxies.NGINX_WITHOUT_FIELDS, port)
         except differential.NotThere as error:
@@ -198,6 +198,19 @@ def behind_proxies(build, engine, _port):
     told = [f"{name}: {', '.join(those)}" for name, those in wrong.items() if those]
     score = "; ".join(told) or f"0 complaints; {len(control)} without the fields"
     return score, not told and len(control) >= len(proxies.FIELDS), "0 complaints"
+
+
+def upgraded_behind_proxies(_build, _engine, _port):
+    """A WebSocket reaches the service, with its Host and Origin, and bytes then pass in both directions."""
+    try:
+        wrong = {
+            name: proxies.complaints_about_upgrade(name, proxies.blocks(language)[0])
+            for name, language in proxies.LANGUAGES.items()
+        }
+    except differential.NotThere as error:
+        raise Failed(str(error)) from None
+    told = [f"{name}: {', '.join(those)}" for name, those in wrong.items() if those]
+    return "; ".join(told) or f"0 complaints; {', '.join(wrong)}", not told, "0 complaints"
 
 
 def behind_proxy_protocol(build, engine, _port):
@@ -220,7 +233,7 @@ def continued_behind_proxies(build, _engine, port):
     try:
         wrong = {
             name: proxies.continued(name, proxies.blocks(language)[0], port)
-            for name, language in [("nginx", "nginx"), ("HAProxy", "haproxy")]
+            for name, language in proxies.LANGUAGES.items()
         }
     except differential.NotThere as error:
         raise Failed(str(error)) from None
@@ -289,9 +302,10 @@ def slow_clients(build, _engine, port):
 SUITES = {
     "own vectors, JSONTestSuite, fuzz seeds": own_tests,
     "differential": others,
-    "behind nginx and HAProxy": behind_proxies,
+    "behind nginx, HAProxy and Envoy": behind_proxies,
     "PROXY protocol of HAProxy": behind_proxy_protocol,
-    "100 Continue behind nginx and HAProxy": continued_behind_proxies,
+    "upgrade behind these proxies": upgraded_behind_proxies,
+    "100 Continue behind these proxies": continued_behind_proxies,
     "valgrind": memcheck,
     "promtool": promtool,
     "prometheus_client": prometheus_client,
