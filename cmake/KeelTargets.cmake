@@ -3,15 +3,16 @@
 #   it is headers only, or a name for the modules that it depends on. The module a_b lies in src/keel/a/b; the helpers
 #   for tests of the module a, which programs that use Keel test with too, are the module a_testing. With
 #   KEEL_UNITE_LIBRARY several sources are compiled as one, those that are also APART by themselves.
+# keel_tool(NAME [APART file...] SOURCES file...)
+#   a library of a command of the program `keel`, compiled with KEEL_TOOL_OPTIONS.
 # keel_program(NAME)  the executable NAME is installed.
-# keel_test(NAME [ALONE] [APART] [OWN_PROGRAM] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds]
+# keel_test(NAME [ALONE] [OWN_PROGRAM] [LABELS label...] [LIBS target...] [OPTIONS option...] [TIMEOUT seconds]
 #   [COST seconds] SOURCES file...)
 #   one ctest entry, which runs the tests of these files; those with the highest cost start first. ALONE: no other test
 #   runs beside it, which measures real delays. All tests of a folder are one program, in which several files are compiled
-#   as one (keel_test_program); a file that is APART is compiled by itself. OWN_PROGRAM: the executable NAME, with what other
-#   commands add to it; so is what has fuzzers among its files or OPTIONS of its own for the compiler, with which it does
-#   without the precompiled header. Everything links keel::base_testing. The target `test_programs` builds what the tests
-#   run, and nothing else.
+#   as one (keel_test_program). OWN_PROGRAM: the executable NAME, with what other commands add to it; so is what has fuzzers
+#   among its files or OPTIONS of its own for the compiler, with which it does without the precompiled header. Everything
+#   links keel::base_testing. The target `test_programs` builds what the tests run, and nothing else.
 # keel_fuzzer(NAME SOURCES file... [LIBS target...])  one libFuzzer executable; Clang only.
 # keel_bench(NAME SOURCES file... [LIBS target...])   one Google Benchmark executable.
 # keel_list_fuzzers()  target `fuzzers` builds all of them; their paths are in fuzzers.txt in the build folder.
@@ -74,7 +75,7 @@ function(keel_program name)
 endfunction()
 
 function(keel_test name)
-  cmake_parse_arguments(arg "ALONE;APART;OWN_PROGRAM" "TIMEOUT;COST" "LABELS;LIBS;OPTIONS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "ALONE;OWN_PROGRAM" "TIMEOUT;COST" "LABELS;LIBS;OPTIONS;SOURCES" ${ARGN})
   if(NOT KEEL_TESTS OR (KEEL_TESTS_WITH_LABEL AND NOT KEEL_TESTS_WITH_LABEL IN_LIST arg_LABELS))
     return()
   endif()
@@ -96,9 +97,6 @@ function(keel_test name)
     endif()
     set_property(DIRECTORY APPEND PROPERTY KEEL_TEST_SOURCES ${arg_SOURCES})
     set_property(DIRECTORY APPEND PROPERTY KEEL_TEST_LIBS ${arg_LIBS})
-    if(arg_APART)
-      set_source_files_properties(${arg_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
     add_custom_target(${name} DEPENDS ${program})
     list(TRANSFORM arg_SOURCES PREPEND "${folder}/" OUTPUT_VARIABLE files)
     list(JOIN files "," files)
@@ -152,6 +150,9 @@ function(keel_unite target bytes_max)
   set(group 1)
   set(bytes 0)
   foreach(source IN LISTS sources)
+    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+      continue()  # It is generated.
+    endif()
     file(SIZE ${CMAKE_CURRENT_SOURCE_DIR}/${source} size)
     math(EXPR bytes "${bytes} + ${size}")
     if(bytes GREATER ${bytes_max})
@@ -181,12 +182,18 @@ function(keel_unite_library target)
   endif()
 endfunction()
 
-# A library of a tool, except the sources APART. Nothing measures it: everywhere.
-function(keel_unite_tool target)
+# Nothing measures what a command does besides `keel load`, which is therefore no keel_tool(): less optimization saves two
+# fifths of the time to compile it, and its sources are united everywhere.
+function(keel_tool target)
+  cmake_parse_arguments(arg "" "" "APART;SOURCES" ${ARGN})
+  add_library(${target} STATIC ${arg_SOURCES})
+  keel_options(${target})
+  target_compile_options(${target} PRIVATE ${KEEL_TOOL_OPTIONS})
+  keel_precompile_library(${target})
   if(KEEL_UNITE_LIBRARY)
     keel_unite(${target} 100000)
     keel_collect_garbage_late(${target})
-    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    set_source_files_properties(${arg_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 endfunction()
 

@@ -172,7 +172,7 @@ TEST(Execute, logs_and_counts_what_the_callable_throws_and_its_executor_goes_on)
     if (record.component() != "unhandled") return;
     ++lines;
     EXPECT_EQ(record.level(), Level::Error);
-    EXPECT_NE(record.message().find("a callable of execute() threw"), std::string_view::npos);
+    EXPECT_NE(record.message().find("a callable passed to execute() threw"), std::string_view::npos);
   });
   EXPECT_EQ(lines, 4);
 }

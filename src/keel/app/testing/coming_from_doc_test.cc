@@ -203,3 +203,5 @@ TEST(ComingFrom, shows_what_a_service_does) {
 
 }  // namespace
 }  // namespace keel::app::coming_from_doc_test
+
+#undef MIGRATIONS  // Other pages are compiled after it.

@@ -22,7 +22,7 @@
 #include "keel/task/group.h"
 #include "keel/task/timing.h"
 
-#define MIGRATIONS KEEL_SOURCE_DIR "/src/keel/app/testing/accounts_migrations"
+#define ACCOUNTS_MIGRATIONS KEEL_SOURCE_DIR "/src/keel/app/testing/accounts_migrations"
 
 namespace keel::app::how_to_doc_test {
 namespace {
@@ -255,7 +255,7 @@ Task<> send_two(http::EventWriter& events, std::int64_t after) {
 using TestAccounts = app::TestApp<Accounts>;
 
 app::TestAppOptions with_accounts() {
-  return {.settings = {"database.migrations=" MIGRATIONS, "monitoring.measured_every=1"}};
+  return {.settings = {"database.migrations=" ACCOUNTS_MIGRATIONS, "monitoring.measured_every=1"}};
 }
 
 TEST(Exports, have_every_account_once) {

@@ -216,3 +216,5 @@ TEST(Login, rejects_what_is_wrong_taken_or_too_frequent) {
 
 }  // namespace
 }  // namespace keel::app::login_doc_test
+
+#undef MIGRATIONS  // Other pages are compiled after it.

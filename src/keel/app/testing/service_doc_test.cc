@@ -17,7 +17,7 @@
 #include "keel/io/file.h"
 #include "keel/task/on_error.h"
 
-#define MIGRATIONS KEEL_SOURCE_DIR "/src/keel/app/testing/accounts_migrations"
+#define ACCOUNTS_MIGRATIONS KEEL_SOURCE_DIR "/src/keel/app/testing/accounts_migrations"
 
 namespace keel::app::service_doc_test {
 namespace {
@@ -196,7 +196,7 @@ Task<http::Response> Accounts::terms(http::Request&) {
 
 using TestAccounts = app::TestApp<Accounts>;
 
-app::TestAppOptions with_accounts() { return {.settings = {"database.migrations=" MIGRATIONS}}; }
+app::TestAppOptions with_accounts() { return {.settings = {"database.migrations=" ACCOUNTS_MIGRATIONS}}; }
 
 TEST(Accounts, takes_nothing_while_the_disk_is_full) {
   TestAccounts app(with_accounts());

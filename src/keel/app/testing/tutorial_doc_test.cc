@@ -14,7 +14,7 @@
 #include "keel/http/server/problem.h"
 #include "keel/http/server/router.h"
 
-#define MIGRATIONS KEEL_SOURCE_DIR "/src/keel/app/testing/journal_migrations"
+#define JOURNAL_MIGRATIONS KEEL_SOURCE_DIR "/src/keel/app/testing/journal_migrations"
 
 namespace keel::app::tutorial_doc_test {
 namespace {
@@ -138,7 +138,7 @@ class Journal {
 using TestApp = app::TestApp<Journal>;
 
 app::TestAppOptions journal(app::TestAppOptions options = {}) {
-  options.settings.push_back("database.migrations=" MIGRATIONS);
+  options.settings.push_back("database.migrations=" JOURNAL_MIGRATIONS);
   return options;
 }
 
