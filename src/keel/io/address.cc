@@ -18,7 +18,7 @@ bool has_scope(const in6_addr& address) noexcept {
   return IN6_IS_ADDR_LINKLOCAL(&address) || IN6_IS_ADDR_MC_LINKLOCAL(&address);
 }
 
-// The index of an interface that is given by number or name; 0: there is no such interface.
+// The index of the interface with the number or name `text`; 0: there is no such interface.
 std::uint32_t scope_of(std::string_view text) noexcept {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -56,7 +56,7 @@ Result<Address> Address::ip(std::string_view host, std::uint16_t port) {
     if (percent != std::string_view::npos) {
       if (!has_scope(in6.sin6_addr)) {
         return Error::text(Code::InvalidArgument, "address: '" + std::string(host) +
-                                                      "' has a zone and is not link-local (fe80::/10, ff02::/16)");
+                                                      "' has a zone but is not link-local (fe80::/10, ff02::/16)");
       }
       in6.sin6_scope_id = scope_of(host.substr(percent + 1));
       if (in6.sin6_scope_id == 0) {
@@ -75,7 +75,7 @@ Result<Address> Address::parse(std::string_view text) {
     const std::string_view path = text.substr(5);
     sockaddr_un un{};
     if (path.empty() || path.size() >= sizeof un.sun_path) {
-      return fail(Code::InvalidArgument, "address: a Unix socket path has 1 to 107 bytes");
+      return fail(Code::InvalidArgument, "address: a Unix socket path must have 1 to 107 bytes");
     }
     un.sun_family = AF_UNIX;
     std::memcpy(un.sun_path, path.data(), path.size());
@@ -90,7 +90,7 @@ Result<Address> Address::parse(std::string_view text) {
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return fail(Code::InvalidArgument, "address: an IPv6 address is written in brackets: [::1]:8080");
+    return fail(Code::InvalidArgument, "address: an IPv6 address must be in brackets: [::1]:8080");
   }
   const std::string_view digits = text.substr(colon + 1);
   unsigned port = 0;

@@ -2,12 +2,13 @@
 //
 // Text forms: "127.0.0.1:8080", "[::1]:8080", "unix:/run/app.sock". Host names are not resolved here.
 //
-// A link-local IPv6 address (fe80::/10, ff02::/16) names its link: "[fe80::1%eth0]:8080", by the name of an existing
-// interface, or by its number, "[fe80::1%2]:8080". It is printed with the name, or with the number if no interface has
-// that number; fe80::1 on two links are two addresses. Without a scope the system refuses to bind or connect.
+// A link-local IPv6 address (fe80::/10, ff02::/16) states its link after a %, as the name of an existing interface
+// ("[fe80::1%eth0]:8080") or as the number of an interface ("[fe80::1%2]:8080"). A link-local address is printed with
+// the interface's name, or with the number if no interface has that number. The same fe80::1 on two links is two
+// different addresses. The system refuses to bind or connect to a link-local address without a scope.
 //
 // Threads: a value.
-// Cost:    parsing and printing only; up to three system calls for the name of a scope.
+// Cost:    parsing and printing only; up to three system calls to look up the name of a scope.
 // Source:  RFC 4007 §11.
 
 #pragma once
@@ -26,7 +27,7 @@ namespace keel {
 class Address {
  public:
   Address() = default;
-  // InvalidArgument: the message names the wrong part.
+  // InvalidArgument: `text` is not an address; the message names the part that is wrong.
   static Result<Address> parse(std::string_view text);
   static Result<Address> ip(std::string_view host, std::uint16_t port);
   static Address from_system(const sockaddr* address, socklen_t size) noexcept;

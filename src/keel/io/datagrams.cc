@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t datagram_bytes_max = 64 * 1024;
 constexpr unsigned sends_max = 64;
-// The maximum number of segments into which the kernel divides one message: UDP_MAX_SEGMENTS of Linux before 6.9, and
-// what an IP packet may carry.
+// The maximum number of segments into which the kernel divides one message: UDP_MAX_SEGMENTS of Linux before 6.9.
+// Together, the segments must also fit into an IP packet.
 constexpr std::size_t segments_max = 64;
 constexpr std::size_t segments_bytes_max = 65'000;
 
-// The number of bytes that the next message takes of the unsent rest.
+// The number of unsent bytes of `next` that go into one message.
 std::size_t message_bytes(const SendDatagrams& op, const OutgoingDatagram& next, std::size_t offset) noexcept {
   const std::size_t left = next.bytes.size() - offset;
   if (next.segment_bytes == 0) return left;
@@ -156,8 +156,8 @@ int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share)
       op.offset = 0;
     }
     if (sent >= 0 || errno == EINTR) continue;
-    // Segments are larger than the packets of the route, or the route does not support segmentation: each is sent
-    // separately.
+    // The segments are larger than the packets of the route, or the route does not support segmentation. Therefore each
+    // segment is sent separately from now on.
     const bool was_cut_up = messages[0].msg_hdr.msg_control != nullptr;
     if (was_cut_up && (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
       op.by_hand = true;

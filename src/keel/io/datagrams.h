@@ -1,5 +1,6 @@
-// keel/io/datagrams.h — datagrams by system calls that handle many at a time. They are used by epoll, by io_uring if it
-// does not read datagrams itself, and by programs without an engine.
+// keel/io/datagrams.h — sends and receives datagrams with system calls that handle many datagrams at a time. These
+// functions are used by the epoll engine, by the io_uring engine if it does not read datagrams itself, and by programs
+// without an engine.
 //
 //   KEEL_TRY(const int fd, system_datagram({.bind = address}));
 //   DatagramBatch batch;
@@ -9,11 +10,11 @@
 //   const int error = send_datagrams(op, calls);            // EAGAIN: there is no room; poll(2) says when
 //   op.result = result_of(op, error);
 //
-// Errors:   errno values; system_datagram has the errors of Engine::open_datagram.
-// Lifetime: the datagrams that a batch shows are valid until its next read().
+// Errors:   the functions return errno values; system_datagram() has the errors of Engine::open_datagram().
+// Lifetime: the datagrams that show() returns are valid until the next read() of their batch.
 // Threads:  any; each batch and each operation on one thread at a time.
-// Cost:     one system call receives up to 16 datagrams that have arrived, and one sends up to 64. A batch reserves 1
-//           MiB of address space; only the pages that are touched take memory.
+// Cost:     one system call receives up to 16 datagrams that have arrived, and one system call sends up to 64. A batch
+//           reserves 1 MiB of address space; only the pages that are touched take memory.
 // Source:   recvmmsg(2), sendmmsg(2), udp(7): UDP_SEGMENT and UDP_GRO.
 
 #pragma once
@@ -31,11 +32,11 @@
 
 namespace keel::io {
 
-// A socket that does not block and is closed at exec. AlreadyExists when the address is in use, InvalidArgument when
-// there is nothing to bind or to connect to.
+// Makes a non-blocking socket that is closed at exec. AlreadyExists when the address is in use, InvalidArgument when
+// `options` have neither an address to bind nor one to connect to.
 Result<int> system_datagram(const DatagramOptions& options);
 
-// The datagrams of one recvmmsg(2), in its own memory.
+// The datagrams that one recvmmsg(2) has received, in memory that the batch owns.
 class DatagramBatch {
  public:
   DatagramBatch();
@@ -55,14 +56,16 @@ class DatagramBatch {
   mmsghdr messages_[datagrams_read_max];
 };
 
-// Sends the rest of `op`, from op.sent and op.offset. Returns 0 if all were sent, EAGAIN if there is no room, else the
-// errno of the next one. Counts its system calls in `calls`.
+// Sends the remaining datagrams of `op`, beginning at op.sent and op.offset. Returns 0 if all datagrams were sent,
+// EAGAIN if the socket has no room, or the errno with which the next datagram failed. Adds the number of its system
+// calls to `calls`.
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept;
-// Sends no more than fits into `share`, from which it subtracts the sent bytes and 4 KiB for each message.
-// share_is_used: the share is used up, and the rest has to be sent after others had their turn.
+// Does the same, but sends no more than `share` allows. Subtracts from `share` the number of sent bytes, and 4 KiB for
+// each message. Returns share_is_used when the share is used up; the remaining datagrams then have to be sent after
+// other operations have had their turn.
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share) noexcept;
 inline constexpr int share_is_used = -1;
-// The result of `op` for `error`.
+// The value of `op.result` after send_datagrams() has returned `error`.
 inline int result_of(const SendDatagrams& op, int error) noexcept {
   return op.sent != 0 || error == 0 ? static_cast<int>(op.sent) : -error;
 }
@@ -70,8 +73,8 @@ inline int result_of(const SendDatagrams& op, int error) noexcept {
 inline int result_of_cancelled(const Op& op) noexcept {
   return op.kind == Kind::SendDatagrams ? result_of(static_cast<const SendDatagrams&>(op), ECANCELED) : -ECANCELED;
 }
-// Whether waiting for room makes sense: for an unconnected Unix socket, poll(2) does not know how much room its
-// receiver has.
+// Whether it makes sense to wait for room. It makes no sense for an unconnected Unix socket, because poll(2) does not
+// know how much room the receiver has.
 bool waits_for_room(const SendDatagrams& op) noexcept;
 
 }  // namespace keel::io

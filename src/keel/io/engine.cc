@@ -27,7 +27,7 @@ Result<EngineChoice> choose_engine(EngineKind wanted) {
 Result<> check(const EngineOptions& options) {
   const std::uint32_t bytes = options.receive_bytes;
   if (bytes == 0 || (bytes >= EngineOptions::receive_bytes_min && bytes <= EngineOptions::receive_bytes_max)) return {};
-  return fail(Code::InvalidArgument, "receive_bytes is 1 KiB to 1 MiB, or 0 for the default of the engine");
+  return fail(Code::InvalidArgument, "receive_bytes must be between 1 KiB and 1 MiB, or 0 for the engine's default");
 }
 
 Result<std::unique_ptr<Engine>> make_engine(EngineKind kind, const EngineOptions& options) {

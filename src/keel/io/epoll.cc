@@ -1,5 +1,5 @@
-// The epoll engine: one EPOLL_CTL_ADD per descriptor, edge-triggered; a modification only when a send has to wait and
-// when that wait ends. One receive buffer serves the whole loop. File operations are done by a few threads.
+// The epoll engine. Each descriptor is registered once, edge-triggered, and is modified only when a send has to wait
+// and when that wait ends. One receive buffer serves the whole loop. File operations are done by a few threads.
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -25,14 +25,14 @@ namespace keel::io {
 namespace {
 
 constexpr std::uint32_t default_receive_bytes = 64 * 1024;
-// Held bytes are copied up to this size; of larger ones the whole buffer is handed over.
+// If at most this many bytes are held, they are copied; otherwise the whole buffer is handed over.
 constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
-// How much one stream or listener may take before others get their turn: 128 KiB are thousands of small requests.
+// How many reads one stream may make before others get their turn: 128 KiB hold thousands of small requests.
 constexpr int reads_per_turn = 2;
-constexpr std::size_t send_bytes_max = turn_share;  // The most bytes in one system call.
+constexpr std::size_t send_bytes_max = turn_share;  // The maximum number of bytes in one system call.
 constexpr int accepts_per_turn = 256;
-constexpr int shared_accepts_per_turn = 8;  // After this many, the other sockets get their share.
+constexpr int shared_accepts_per_turn = 8;  // After this many accepts, the other sockets get their share.
 
 using Descriptor = EpollDescriptors::Descriptor;
 
@@ -89,7 +89,7 @@ class EpollEngine final : public SystemEngine {
       at.out = nullptr;
       want_out(op.fd, at, false);
     }
-    if (at.shared) remove(op.fd, at);  // Otherwise an arrival that wakes this worker would wake no other worker.
+    if (at.shared) remove(op.fd, at);  // Otherwise an arrival could wake only this worker, which no longer accepts.
     complete_later(op, result_of_cancelled(op));
   }
 
@@ -98,7 +98,7 @@ class EpollEngine final : public SystemEngine {
     op.paused = false;
     if (op.pending && !op.cancelling && descriptors_.at(op.fd).readable) make_ready(op);
   }
-  // Bytes that are not delivered yet have not been read yet.
+  // No bytes are lost, because bytes that were not delivered were not read from the kernel either.
   void end_receive(Receive& op) noexcept override { cancel(op); }
 
   Held hold(Receive& op) noexcept override {
@@ -128,7 +128,7 @@ class EpollEngine final : public SystemEngine {
 
   int dispatch() noexcept override {
     int completed = 0;
-    // This handles only descriptors that are ready now; others follow after the next harvest.
+    // Handles only descriptors that are ready now; any that become ready meanwhile are left to the next dispatch().
     List<Op> ready;
     ready.splice_back(ready_);
     while (Op* op = ready.pop_front()) {
@@ -174,7 +174,7 @@ class EpollEngine final : public SystemEngine {
   void close(int fd) noexcept override {
     Descriptor& at = descriptors_.at(fd);
     KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor with a pending operation cannot be closed");
-    // Another process may share the listening socket; then closing it here does not end what epoll watches.
+    // Without this, epoll would still watch the socket after close() if another process shares it.
     if (at.listens) remove(fd, at);
     const std::uint32_t generation = at.generation + 1;
     at = Descriptor{};
@@ -214,18 +214,18 @@ class EpollEngine final : public SystemEngine {
     at.in = &op;
     if (op.kind == Kind::Accept) at.shared = static_cast<Accept&>(op).shared;
     if (!at.registered) {
-      // Registration also reports a descriptor that is ready already.
+      // Registering a descriptor that is ready already also makes epoll report it.
       if (const int error = add(op.fd, at)) complete_later(op, -error);
     } else if (at.readable) {
       make_ready(op);
     } else if (op.kind == Kind::Accept) {
-      make_ready(op);  // Connections may still be waiting, after EMFILE.
+      make_ready(op);  // After EMFILE, connections may still be waiting.
     }
     return false;
   }
 
-  // One timer for all waits, moved only to an earlier time: a timeout with each wait would make the kernel start and
-  // stop a timer each time. If it fires too early, wait() returns without a result, and it is set again.
+  // All waits share one timer, which is moved only to an earlier time, so that the kernel need not start and stop a
+  // timer for each wait. If the timer fires too early, wait() returns without a result, and the timer is set again.
   void set_timeout(Instant at) noexcept {
     timeout_at_ = at;
     itimerspec when{};
@@ -272,17 +272,17 @@ class EpollEngine final : public SystemEngine {
     begin_file(op);
     submit_to_threads(op);
   }
-  // Registered only while it waits: its owner may close the descriptor afterwards without telling us.
+  // Registers the descriptor only while `op` waits; its owner may close it afterwards without notifying Keel.
   void submit_ready(Ready& op, Descriptor& at) noexcept {
     op.pending = true;
     if (at.in != nullptr || at.registered) return complete_later(op, -EBUSY);
     at.in = &op;
     epoll_event event{};
-    event.events = static_cast<std::uint32_t>(op.events);  // EPOLLIN is POLLIN, and so on: poll(2), epoll_ctl(2).
+    event.events = static_cast<std::uint32_t>(op.events);  // EPOLLIN equals POLLIN, and so on: poll(2), epoll_ctl(2).
     event.data.u64 = key_of(op.fd, at);
     ++system_calls_;
     at.registered = epoll_ctl(epoll_, EPOLL_CTL_ADD, op.fd, &event) == 0;
-    // Something that cannot be polled, such as a file on a disk, is always ready.
+    // A descriptor that cannot be polled, such as that of a file on a disk, is always ready.
     if (!at.registered) complete_later(op, errno == EPERM ? op.events : -errno);
   }
   int finish_ready(Ready& op, Descriptor& at, std::uint32_t events) noexcept {
@@ -325,7 +325,7 @@ class EpollEngine final : public SystemEngine {
       return collect_files();
     }
     if (event.data.u64 == timer_key) {
-      timeout_at_ = Instant::never();  // Edge-triggered: writing to it again is sufficient; it need not be read.
+      timeout_at_ = Instant::never();  // Edge-triggered: the timer can be set again without being read.
       return 0;
     }
     const int fd = static_cast<int>(event.data.u64 & 0xffffffff);
@@ -372,7 +372,7 @@ class EpollEngine final : public SystemEngine {
         Descriptor& at = descriptors_.at(fd);
         at.readable = false;
         if (op.shared && n > 0) {
-          // Moves to the end of the line: the kernel wakes the first one that waits.
+          // Moves this worker to the end of the queue, because the kernel wakes the first waiting worker.
           remove(fd, at);
           if (const int error = add(fd, at)) complete_later(op, -error);
         }
@@ -404,8 +404,8 @@ class EpollEngine final : public SystemEngine {
       const ssize_t got = call_recv(fd, buffer_, receive_bytes_, 0);
       if (got > 0) {
         ++n;
-        // A TCP read that returned less than asked has usually emptied the socket. Two cases need a further read: the
-        // end of the stream came with the data, or the read stopped before an urgent byte (reads_on).
+        // A TCP read that returned fewer bytes than requested has usually emptied the socket. Two cases need a further
+        // read: the end of the stream came with the data, or the read stopped before an urgent byte (reads_on).
         Descriptor& at = descriptors_.known(fd);
         if (at.family == 0) [[unlikely]]
           find_family(fd, at);
@@ -421,7 +421,7 @@ class EpollEngine final : public SystemEngine {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         descriptors_.at(fd).readable = false;
-        if (op.linked()) op.unlink();  // Its receiver took the data within done(), and wanted more.
+        if (op.linked()) op.unlink();  // `op` was resumed inside done(), but nothing is left to read.
         return n;
       }
       const int result = got == 0 ? 0 : -errno;
@@ -442,7 +442,7 @@ class EpollEngine final : public SystemEngine {
       finish(op, count);
       return 1;
     }
-    // Fewer bytes than there is room for: nothing is left, and new arrivals are reported.
+    // If there were fewer datagrams than the batch has room for, none is left, and epoll reports new arrivals.
     const bool drained = count < datagrams_read_max;
     if (drained) descriptors_.at(fd).readable = false;
     int shown = 0;
@@ -474,7 +474,7 @@ class EpollEngine final : public SystemEngine {
         }
         if (advance(op, bytes)) return 0;
       } else if (errno != EINTR) {
-        // EINPROGRESS: a first write without a valid Fast Open cookie; the connection is made in the usual way.
+        // EINPROGRESS: the first write had no valid Fast Open cookie; the connection is being made as usual.
         return errno == EWOULDBLOCK || errno == EINPROGRESS ? EAGAIN : errno;
       }
     }
@@ -491,7 +491,7 @@ class EpollEngine final : public SystemEngine {
   }
 
   static bool is_to_wait(int error) noexcept { return error == EAGAIN || error == share_is_used; }
-  // Continues when there is room, or in the next dispatch. Returns the errno when it cannot wait, else 0.
+  // Continues the send when the socket has room, or in the next dispatch(). Returns 0, or an errno if it cannot wait.
   int send_later(Op& op, Descriptor& at, int why) noexcept {
     if (why == EAGAIN) return at.out_wanted ? 0 : wait_writable(op, at);
     at.out = &op;
@@ -637,7 +637,7 @@ class EpollEngine final : public SystemEngine {
   const std::uint32_t receive_bytes_;
   char* buffer_;
   EpollDescriptors descriptors_;
-  Instant timeout_at_ = Instant::never();  // When the timer fires; never: it is not set.
+  Instant timeout_at_ = Instant::never();  // When the timer fires; never(): the timer is not set.
   epoll_event events_[events_max];
 };
 

@@ -16,7 +16,8 @@ constexpr std::size_t read_step_bytes = 64 * 1024;
 
 io::Engine& engine_of_files() {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "files can be used only on a worker: resume_on() its loop first");
+  KEEL_EXPECT(loop != nullptr,
+              "files can be used only on a worker: first co_await resume_on() with the loop of a worker");
   return loop->engine();
 }
 
@@ -174,7 +175,7 @@ class Removing : public FileLeaf<io::Remove> {
   }
 };
 
-// Creates a new file; an existing one of the same name is left alone.
+// Creates a new file; a file that already has this name is not changed.
 Task<> write_new(std::string path, std::string_view bytes, std::uint32_t permissions) {
   File file = co_await File::open(std::move(path), File::Mode::CreateNew, permissions);
   co_await file.write(0, bytes);
@@ -194,20 +195,21 @@ Task<std::string> read_whole(std::string path, std::size_t bytes_max) {
   const std::uint64_t size = co_await file.size();
   std::string text;
   if (size <= bytes_max) {
-    // One byte more than the file seems to have, so that the first read finds the end.
+    // The buffer has one byte more than the stated size of the file, so that the first read already reaches the end.
     text.resize(size + 1);
     std::size_t used = 0;
     while (used <= bytes_max) {
       if (used == text.size()) text.resize(used + read_step_bytes);
       const std::size_t got = co_await file.read(used, {text.data() + used, text.size() - used});
       used += got;
-      // What has no size, such as a file of /proc, may give less than was asked for before its end.
+      // A file without a size, such as one in /proc, may return fewer bytes than requested before its end.
       if (got == 0 || (size != 0 && used < text.size() && used >= size)) break;
     }
     text.resize(used);
   }
   if (size > bytes_max || text.size() > bytes_max) {
-    co_return Error::text(Code::OutOfRange, fmt::format("{}: more than {} bytes", path, bytes_max)).from_environment();
+    co_return Error::text(Code::OutOfRange, fmt::format("{}: the file has more than {} bytes", path, bytes_max))
+        .from_environment();
   }
   co_return text;
 }

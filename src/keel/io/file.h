@@ -1,4 +1,4 @@
-// keel/io/file.h — files, without blocking the worker.
+// keel/io/file.h — operations on files that do not block the worker.
 //
 //   Task<> append(std::string path, std::string line) {
 //     File file = co_await File::open(path, File::Mode::Create);
@@ -9,21 +9,23 @@
 //   std::string page = co_await read_whole("static/index.html", 1 << 20);
 //   co_await write_whole("state.json", text);                  // the old content or the new one, whatever happens
 //
-// Offsets and sizes are bytes. Paths are looked up from the working directory. Several tasks may use one File at the
-// same time; their operations take place in any order. In a simulation the file is on its disk (io/testing/disk.h).
+// Offsets and sizes are bytes. A relative path is looked up from the working directory. Several tasks may use one File
+// at the same time; their operations take place in any order. In a simulation, files are on the simulated disk
+// (io/testing/disk.h).
 //
 // Errors:    NotFound, PermissionDenied, AlreadyExists, InvalidArgument (a folder), ResourceExhausted (the disk is
-//            full, descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown what was
-//            written, and trying again does not help), each with its errno; Cancelled and DeadlineExceeded.
-// Ownership: owns its descriptor; movable while no operation is in progress. Destroying it closes the descriptor
+//            full, descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown which bytes
+//            were written, and another sync does not help), each with its errno; Cancelled and DeadlineExceeded.
+// Ownership: owns its descriptor; movable while no operation is in progress. The destructor closes the descriptor
 //            without a sync.
 // Lifetime:  the file and the buffers must live until the operation completes.
 // Threads:   the worker it was made on. Opening, renaming or removing a file elsewhere throws a Bug (base/bug.h).
-// Cancel:    an operation that has not begun does not take place; one that has begun is completed and reports its own
-//            result. While a disk hangs, a task that waits for it therefore cannot be ended.
-// Cost:      io_uring: no separate system call, except one for an open; a page that is in memory is copied immediately,
-//            and kernel threads wait for everything else. epoll: two context switches, and at most four threads per
-//            worker. No heap in steady state, except for a path.
+// Cancel:    an operation that has not begun does not take place; an operation that has begun is completed and reports
+//            its own result. Therefore a task that waits for a disk cannot be ended while the disk hangs.
+// Cost:      with io_uring, an operation needs no separate system call, except an open; a page that is in memory is
+//            copied immediately, and kernel threads wait for all other pages. With epoll, an operation takes two
+//            context switches, and each worker has at most four threads for files. No heap in steady state, except for
+//            a path.
 
 #pragma once
 
@@ -47,7 +49,7 @@ class Engine;
 struct FileStatus {
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;  // Nanoseconds since 1970-01-01T00:00:00Z; 0 in a simulation.
-  std::uint32_t mode = 0;        // As st_mode: inode(7).
+  std::uint32_t mode = 0;        // Type and permissions, as in st_mode: inode(7).
   bool is_folder() const noexcept;
   bool is_plain_file() const noexcept;
 };
@@ -58,7 +60,7 @@ class File {
     Read,       // An existing file, only for reading.
     Write,      // An existing file, for reading and writing.
     Create,     // The file is opened for reading and writing, and created if it is missing.
-    Replace,    // The file is opened as by Create, and truncated to zero bytes.
+    Replace,    // The file is opened as with Create, and then truncated to zero bytes.
     CreateNew,  // A new file; AlreadyExists if it exists.
   };
   class Open;
@@ -84,30 +86,32 @@ class File {
   }
   ~File() { close(); }
 
-  // A folder, for open_beneath() and sync(); it is not read.
+  // Opens a folder for open_beneath() and sync(); the folder itself is not read.
   [[nodiscard]] static Open open_folder(std::string path);
   // Opens a file for reading, looked up from this folder: whatever `path` says, nothing outside of the folder is
-  // opened, neither by "..", nor by a link, nor by a slash in front (openat2(2), RESOLVE_BENEATH). PermissionDenied
-  // with EXDEV for a path that leads out of it. The folder must stay open until the file is open. Links::Refused: ELOOP
-  // if any part of `path` is a symbolic link.
+  // opened, not even by "..", a link or a leading slash (openat2(2), RESOLVE_BENEATH). PermissionDenied with EXDEV for
+  // a path that leads out of the folder. The folder must stay open until the file is open. Links::Refused: ELOOP if any
+  // part of `path` is a symbolic link.
   enum class Links : std::uint8_t { Followed, Refused };
   [[nodiscard]] Open open_beneath(std::string path, Links links = Links::Followed) noexcept;
 
-  // Reads into `into`; returns the number of bytes. Fewer bytes than `into` has room for do not mean the end (a read
-  // above 1 GiB, or a file system that returns less); 0 is the end.
+  // Reads into `into`; returns the number of bytes. A number smaller than the size of `into` does not mean that the
+  // file has ended (a read has at most 1 GiB, and some file systems return fewer bytes); only 0 means the end of the
+  // file.
   [[nodiscard]] Read read(std::uint64_t offset, std::span<char> into) noexcept;
-  // Writes all of `bytes`; after an error it is unknown how many were written. A gap before them reads as zeros.
+  // Writes all of `bytes`; after an error it is unknown how many bytes were written. If `offset` is beyond the end of
+  // the file, the gap reads as zeros.
   [[nodiscard]] Write write(std::uint64_t offset, std::string_view bytes) noexcept;
-  // Completes when everything written before is on the disk. The name of a new file belongs to its folder: call
-  // sync_folder() for it.
+  // Completes when all bytes that were written to the file before this call are on the disk. The name of a new file
+  // belongs to its folder: call sync_folder() to make the name durable, too.
   [[nodiscard]] Sync sync() noexcept;
   [[nodiscard]] Status status() noexcept;
   [[nodiscard]] Size size() noexcept;
   // Truncates the file, or extends it with zeros.
   [[nodiscard]] Truncate truncate(std::uint64_t size) noexcept;
-  // Closes immediately; the destructor does the same.
+  // Closes the file immediately; the destructor does the same.
   void close() noexcept;
-  // It still belongs to the file; use it for Stream::send_file().
+  // The descriptor, which the file still owns; use it for Stream::send_file().
   int descriptor() const noexcept { return fd_; }
 
  private:
@@ -118,20 +122,21 @@ class File {
   int fd_;
 };
 
-// Reads a whole file. OutOfRange when it has more than `bytes_max`.
+// Reads a whole file. OutOfRange if the file has more than `bytes_max` bytes.
 Task<std::string> read_whole(std::string path, std::size_t bytes_max);
-// Makes `path` a file with this content, on the disk when it completes. A reader at any moment, also after a crash,
-// finds either the old content or the new one: the new content is written to another name in the same folder, synced
-// and renamed. Cancelled: the old content, or the new one.
+// Makes `path` a file with the content `bytes`; both the name and the content are on the disk when the task completes.
+// At any moment, also after a crash, a reader finds either the old content or the new content, because the new content
+// is written to another file in the same folder, and that file is then synced and renamed. If the task is cancelled,
+// the file has either the old content or the new content.
 Task<> write_whole(std::string path, std::string bytes, std::uint32_t permissions = 0644);
 Task<FileStatus> file_status(std::string path);
-// Renames `from` to `to`, which is replaced if it exists; remove_file() removes a file.
+// Renames `from` to `to`; a file that already has the name `to` is replaced. remove_file() removes a file.
 Task<> rename_file(std::string from, std::string to);
 Task<> remove_file(std::string path);
-// Completes when the names that were made, removed or changed in this folder are on the disk.
+// Completes when all names that were made, removed or changed in this folder before the call are on the disk.
 Task<> sync_folder(std::string path);
 
-// The common part of the operations: one Op, in the awaiting frame.
+// The common part of the operations: one Op, stored in the frame of the awaiting coroutine.
 template <class Operation>
 class FileLeaf : public Leaf, protected Operation {
  public:
@@ -146,7 +151,7 @@ class [[nodiscard]] File::Open : public FileLeaf<io::Open> {
  public:
   using Value = File;
   Open(io::Engine& engine, std::string path_given, int open_flags, std::uint32_t mode) noexcept;
-  // Opens a file beneath that folder.
+  // Opens a file beneath `folder`.
   Open(io::Engine& engine, int folder, std::string path_given, int open_flags) noexcept;
   bool start() noexcept;
   Result<File> take() noexcept;

@@ -96,7 +96,7 @@ int carry_out(FileOp& op) noexcept {
 
 }  // namespace
 
-// Without O_NONBLOCK, opening a pipe would block the thread until its other end is opened.
+// Without O_NONBLOCK, opening a pipe would block the thread until the other end of the pipe is opened.
 int open_flags(const Open& op) noexcept {
   return op.flags | O_CLOEXEC | (op.room.as<FileProgress>().waits_for_lease ? 0 : O_NONBLOCK);
 }
@@ -115,9 +115,9 @@ bool is_leased(Open& op, int result) noexcept {
   return true;
 }
 
-// With O_NONBLOCK, io_uring would reject a read of a page that is not in memory, instead of waiting.
+// With O_NONBLOCK, io_uring would reject a read of a page that is not in memory, instead of waiting for the page.
 int opened(const Open& op, int fd) noexcept {
-  fcntl(fd, F_SETFL, op.flags);  // io_uring takes these flags from the open file.
+  fcntl(fd, F_SETFL, op.flags);  // io_uring reads these flags from the open file.
   return fd;
 }
 

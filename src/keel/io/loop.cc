@@ -9,7 +9,8 @@ namespace keel::io {
 namespace {
 
 constinit thread_local Loop* current_loop = nullptr;
-// How often the system clock is compared with the monotonic clock; between two checks it advances with the latter.
+// How often the calendar is read from the system; between two readings, the loop advances the calendar with the
+// monotonic clock.
 constexpr Duration wall_period = 100_ms;
 
 }  // namespace
@@ -89,7 +90,7 @@ int Loop::turn(Instant until) {
   if (stale_ && wheel_.running() != 0) begin_work();
   if (!stale_) handled += wheel_.advance(turn_time_);
   run_deferred();
-  // A local job that was posted in the meantime, or a stop, must not wait for a completion.
+  // If a local job was posted in the meantime, or stop() was called, the engine must not wait for a completion.
   const bool idle =
       local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) && remote_.empty();
   const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
@@ -106,7 +107,7 @@ int Loop::turn(Instant until) {
   return handled;
 }
 
-// Runs before each harvest: of the engine's completions, and of jobs that other threads have posted.
+// Called before the engine's completions are collected, and before the jobs that other threads have posted are taken.
 void Loop::run_deferred() noexcept {
   if (!deferred_.empty()) run_all(deferred_.take_all());
 }
@@ -159,8 +160,9 @@ bool Loop::offer_after(Job& job, Duration delay) noexcept {
   return is_sent;
 }
 
-// Every thread does this, even if the queue was not empty: the wake-up of the first may wait for the end of a worker's
-// iteration. The engine wakes only once for everything posted until this loop checks.
+// Every thread that posts calls this, even if the queue was not empty: the wake-up by the thread that posted first may
+// still wait for the end of that worker's iteration. For all jobs that are posted before this loop checks its queue,
+// the engine is woken only once.
 void Loop::wake_for_posted() noexcept {
   if (current_loop != nullptr && current_loop->turning_) {
     current_loop->engine_->wake_other(*engine_);

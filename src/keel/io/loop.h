@@ -1,20 +1,21 @@
 // keel/io/loop.h — the event loop of one worker: an engine, a timer wheel and a queue of jobs.
 //
-// An iteration (turn() runs one) is: run posted jobs, fire due timers, then let the engine submit, wait and call done()
-// for each completion. Deferred jobs run before the engine waits, and again before posted jobs. While a loop runs it is
-// the thread's Host and its Executor: now() is the time at which the completions of this iteration were collected,
-// timers are on its wheel, post() wakes it from any thread.
+// In an iteration (one call of turn()) the loop runs posted jobs, fires due timers, and then lets the engine submit
+// operations, wait, and call done() for each completion. Deferred jobs run before the engine waits, and again before
+// posted jobs. While a loop runs it is the thread's Host and its Executor: now() is the time at which the completions
+// of this iteration were collected, timers are on the loop's wheel, and post() wakes the loop from any thread.
 //
-// A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped the job stays
-// there; the end of the loop discards it (Executor::discards), on the thread that ends the loop.
+// A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped, the job stays on
+// the wheel; the end of the loop discards it (Executor::discards), on the thread that ends the loop.
 //
 // Threads:  post(), offer_after(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.
-// Cost:     one clock read for each iteration, none for one that finds nothing; post() takes two stores on the loop's
-//           own thread; on another thread it takes two atomic exchanges and, when the loop may be waiting, one wake-up
-//           for all jobs posted in the meantime. Between workers on io_uring, the wake-up needs no system call of its
-//           own: it is submitted with the other operations at the end of the posting worker's iteration. A thread that
-//           posts in the meantime wakes the loop itself.
+// Cost:     one clock read for each iteration, but none for an iteration that finds nothing to do. On the loop's own
+//           thread, post() takes two stores. On another thread, post() takes two atomic exchanges and, when the loop
+//           may be waiting, one wake-up for all jobs posted in the meantime. Between workers on io_uring, the wake-up
+//           needs no system call of its own: it is submitted with the other operations at the end of the posting
+//           worker's iteration. If another thread posts before that wake-up is submitted, that thread wakes the loop
+//           itself.
 
 #pragma once
 
@@ -32,46 +33,47 @@ namespace keel::io {
 
 class Loop final : public Executor, public Host {
  public:
-  // `outside` provides the clock, the calendar, the key of its random numbers, and threads: Host::system() or the
-  // simulation.
+  // `outside` provides the clock, the calendar, the key of the loop's random numbers, and threads. It is Host::system()
+  // or the simulation.
   Loop(std::unique_ptr<Engine> engine, Host& outside, int index = 0);
   ~Loop() override;
 
   Engine& engine() noexcept { return *engine_; }
   int index() const noexcept { return index_; }
 
-  // Runs iterations until stop(). Makes the loop current on this thread for its lifetime.
+  // Runs iterations until stop(). While run() runs, this loop is the thread's current loop.
   void run();
   // Runs one iteration that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
   int turn(Instant until);
   // Call it after the last run(): runs iterations until there is nothing more to do, for at most 0.1 s. Descriptors
-  // that were closed in the last iterations are closed then, because their pending operations had to be cancelled
-  // first.
+  // that were closed in the last iterations are really closed only by finish(), because their pending operations have
+  // to be cancelled first.
   void finish();
   // Ends run() after the current iteration. Any thread.
   void stop() noexcept;
 
   // Runs `job` once, after everything else in this iteration and before the loop collects completions again. Use it to
-  // end something that was consistent within one iteration (a shared read snapshot), or to batch the work of one
-  // iteration.
+  // end a state that lasts for one iteration, such as a shared read snapshot, or to batch the work of one iteration.
   void defer(Job& job) noexcept;
 
   void post(Job& job) noexcept override;
   void post_all(Job& first, Job& last) noexcept override;
-  // The delay starts now, not at the beginning of the iteration. There is no limit: false only if there is no memory.
+  // The delay starts now, not at the beginning of the iteration. The number of delayed jobs has no limit: returns false
+  // only if there is no memory.
   bool offer_after(Job& job, Duration delay) noexcept override;
   bool has_clock() const noexcept override { return true; }
   Instant now() noexcept override {
     if (stale_) read_clock();
     return turn_time_;
   }
-  // Reads the clock itself, for measuring within an iteration. Costs a clock read.
+  // Reads the clock, whereas now() returns the time of the iteration; use precise_now() to measure times within an
+  // iteration. Costs a clock read.
   Instant precise_now() noexcept override { return outside_.now(); }
   std::int64_t wall_ns() noexcept override {
     const Instant at = now();
     return wall_offset_ns_ + at.ns();
   }
-  // Values of base/random_stream.h: computed, and unpredictable from earlier ones.
+  // A number from base/random_stream.h: it is computed, and cannot be predicted from earlier numbers.
   std::uint64_t random() noexcept override { return random_.next(); }
   void secret(std::span<std::byte> out) noexcept override { outside_.secret(out); }
   void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }
@@ -83,14 +85,14 @@ class Loop final : public Executor, public Host {
   // The loop that runs on this thread, or null.
   static Loop* current() noexcept;
 
-  // Metrics read it, on the loop's thread.
+  // The number of iterations so far; metrics read this number on the loop's thread.
   std::uint64_t turns() const noexcept { return turns_; }
   int timers() const noexcept { return wheel_.running(); }
   // The time when the current iteration had collected its completions; Instant() while the loop waits for more.
-  // Any thread.
+  // May be called on any thread.
   Instant busy_since() const noexcept { return Instant::from_ns(busy_since_ns_.load(std::memory_order_relaxed)); }
 
-  // Makes this loop the thread's current host and executor for a scope: run() and the simulation do it.
+  // Makes this loop the thread's current host and executor for a scope. Used by run() and by the simulation.
   class Entered {
    public:
     explicit Entered(Loop& loop) noexcept;
@@ -130,7 +132,8 @@ class Loop final : public Executor, public Host {
   std::unique_ptr<Engine> engine_;
   Host& outside_;
   const int index_;
-  // The last iteration found nothing, or there was none yet, so the time has to be read from the clock.
+  // True: the last iteration found nothing to do, or no iteration has run yet, so the time has to be read from the
+  // clock.
   bool stale_ = true;
   std::int64_t wall_offset_ns_ = 0;
   Instant wall_checked_;

@@ -2,9 +2,9 @@
 //
 // An operation is intrusive and completion-shaped: it lives in its owner (a connection, an awaiting coroutine's frame),
 // is handed to Engine::submit, and its `done` is called on the same worker when it completes. Nothing is allocated per
-// operation. It must stay where it is from submit() until its last done().
+// operation. It must not move from submit() until its last done().
 //
-// A result is a count of bytes or a descriptor when >= 0, a negative errno when < 0 (-ECANCELED after cancel()).
+// A result >= 0 is a count of bytes or a descriptor; a result < 0 is a negative errno (-ECANCELED after cancel()).
 //
 // Receive and Accept are multishot: done() is called for every arrival until a call with `more == false`, after which
 // the operation is idle and may be submitted again or destroyed.
@@ -52,7 +52,8 @@ class EngineRoom {
  public:
   template <class T>
   T& make() noexcept {
-    static_assert(sizeof(T) <= bytes && alignof(T) <= alignment, "the room must be large enough");
+    static_assert(sizeof(T) <= bytes && alignof(T) <= alignment,
+                  "an EngineRoom must be large enough and sufficiently aligned for the state of the engine");
     return *::new (static_cast<void*>(bytes_)) T{};
   }
   template <class T>
@@ -79,19 +80,19 @@ struct Op : Link {  // The engine uses the link for its ready, starved and cance
   int fd = -1;              // In: the socket.
   std::int32_t result = 0;  // Out: the result.
   const Kind kind;
-  bool more : 1 = false;        // Out: this multishot operation stays submitted.
-  bool pending : 1 = false;     // The engine uses it: submitted, and done() was not yet called for the last time.
+  bool more : 1 = false;        // Out: true if this multishot operation stays submitted.
+  bool pending : 1 = false;     // The engine uses it: true from submit() until done() is called for the last time.
   bool cancelling : 1 = false;  // The engine uses it: the operation is being cancelled.
   bool armed : 1 = false;       // The engine uses it: the kernel has the operation.
   bool paused : 1 = false;      // Receive: see Engine::pause.
-  bool unhurried : 1 = false;   // Send: see there.
+  bool unhurried : 1 = false;   // See Send.
 };
 
-// Bytes as they arrive. done() with result > 0: `result` bytes at `data`, valid during the call unless kept by
-// Engine::hold(). result == 0: the peer finished writing (final). result < 0: final.
+// Receives bytes as they arrive. done() with result > 0: `result` bytes at `data`, valid during the call unless kept by
+// Engine::hold(). result == 0: the peer finished writing (final). result < 0: an error (final).
 struct Receive : Op {
   explicit Receive(Done d) noexcept : Receive(Kind::Receive, d) {}
-  EngineRoom<14, 2> room;    // Stored in the padding after Op's last field, which saves two bytes.
+  EngineRoom<14, 2> room;    // The room is in the padding after Op's last field, which saves two bytes.
   char* data = nullptr;      // Out: the received bytes.
   std::uint32_t buffer = 0;  // Out: the engine's number of the buffer.
   static constexpr std::uint32_t none = 0xffffffff;
@@ -100,44 +101,46 @@ struct Receive : Op {
   Receive(Kind k, Done d) noexcept : Op(k, d) {}
 };
 
-// Datagrams as they arrive at a socket of Engine::open_datagram. done() with `more`: one datagram of `result` bytes,
-// which may be 0; it is kept with hold() like other bytes. If `more` is not set, receiving has ended; a result < 0 says
-// why (-ECONNREFUSED: no socket received an earlier datagram). The socket can be used as before, and the operation may
-// be submitted again. After pause(), datagrams that were already read still arrive, at most datagrams_read_max; after
-// cancel() they are lost.
+// Receives datagrams as they arrive at a socket made by Engine::open_datagram. done() with `more`: one datagram of
+// `result` bytes, which may be 0; it is kept with hold() like other bytes. If `more` is not set, receiving has ended; a
+// result < 0 says why (-ECONNREFUSED: no socket received an earlier datagram). The socket can be used as before, and
+// the operation may be submitted again. After pause(), datagrams that the engine has already read (at most
+// datagrams_read_max) are still delivered; after cancel(), such datagrams are lost.
 struct ReceiveDatagrams : Receive {
   explicit ReceiveDatagrams(Done d) noexcept : Receive(Kind::ReceiveDatagrams, d) {}
-  std::uint32_t bytes_max = 0;  // In: longer datagrams are truncated; as in DatagramOptions.
-  bool join = false;            // In: DatagramOptions::join.
-  Address from;                 // Out: the sender; empty for a Unix socket without a name.
-  bool cut = false;             // Out: the datagram was longer than bytes_max.
+  // In: the maximum size of a datagram, as in DatagramOptions; longer datagrams are truncated.
+  std::uint32_t bytes_max = 0;
+  bool join = false;  // In: DatagramOptions::join.
+  Address from;       // Out: the sender; empty for a Unix socket without a name.
+  bool cut = false;   // Out: the datagram was longer than bytes_max.
   // Out: if not 0, the bytes are several datagrams of this size; the last one may be shorter.
   std::uint32_t segment_bytes = 0;
   EngineRoom<56> message_room;
 };
-// The largest number of datagrams that one read reports.
+// The maximum number of datagrams that one read reports.
 inline constexpr int datagrams_read_max = 16;
 
 // One datagram for SendDatagrams.
 struct OutgoingDatagram {
   std::string_view bytes = {};
   Address to = {};  // Empty: the address that the socket is connected to.
-  // If not 0, the bytes are sent as datagrams of this size; the last one may be shorter. The kernel divides them if it
-  // can (UDP_SEGMENT, udp(7)).
+  // If not 0, the bytes are sent as datagrams of this size; the last one may be shorter. The kernel divides the bytes
+  // if it can (UDP_SEGMENT, udp(7)).
   std::uint32_t segment_bytes = 0;
 };
 
 // A received datagram, as sockets pass it to programs (net/datagram.h).
 struct Datagram {
-  std::string_view bytes;  // The view is valid until the next receive of its socket, or its end. May be empty.
-  Address from;            // Empty for a Unix socket without a path.
-  bool cut = false;        // It was longer than DatagramOptions::bytes_max.
+  // The view is valid until the next receive on the socket, or until the socket is closed. May be empty.
+  std::string_view bytes;
+  Address from;      // Empty for a Unix socket without a path.
+  bool cut = false;  // The datagram was longer than DatagramOptions::bytes_max.
 };
 
 // Sends datagrams, in order, as many at a time as the kernel accepts. result: the number sent; a negative errno only
-// if the first one failed. It waits while the socket's buffer is full. There is one exception: if the receiver's buffer
-// of an unconnected Unix socket is full, the result is -EAGAIN. At most 1 MiB, or 256 short datagrams, are sent in one
-// iteration.
+// if the first one failed. The operation waits while the socket's buffer is full, with one exception: if an unconnected
+// Unix socket sends to a receiver whose buffer is full, the result is -EAGAIN. At most 1 MiB, or 256 short datagrams,
+// are sent in one iteration.
 struct SendDatagrams : Op {
   explicit SendDatagrams(Done d) noexcept : Op(Kind::SendDatagrams, d) {}
   const OutgoingDatagram* datagrams = nullptr;  // In: must live until done.
@@ -150,24 +153,25 @@ struct SendDatagrams : Op {
   EngineRoom<80> room;
 };
 
-// New connections. done() with result >= 0: the descriptor of a new connection, now the callee's to close. result < 0:
-// final; -EMFILE, -ENFILE, -ENOMEM, -ENOBUFS mean "submit again later" (by a timer, not immediately).
+// Accepts new connections. done() with result >= 0: the descriptor of a new connection; the function `done` has to see
+// to it that the descriptor is closed. result < 0: final; -EMFILE, -ENFILE, -ENOMEM, -ENOBUFS mean "submit again later"
+// (by a timer, not immediately).
 struct Accept : Op {
   explicit Accept(Done d) noexcept : Op(Kind::Accept, d) {}
-  // In: other workers accept from the same socket; they take turns, and each arrival wakes one of them.
+  // In: other workers accept from the same socket; the workers take turns, and each arrival wakes one of them.
   bool shared = false;
-  // In, read before each wait: no connection is taken from the kernel before done() has been called for the last one,
-  // so that cancel() inside done() leaves the other connections in the kernel's queue. Otherwise io_uring accepts all
-  // queued connections together, before the first done(); the other engines never do.
+  // In, read before each wait. If true, no connection is taken from the kernel before done() has been called for the
+  // previous connection, so that cancel() inside done() leaves the other connections in the kernel's queue. If false,
+  // io_uring accepts all queued connections together, before the first done(); the other engines never do that.
   bool one_by_one = false;
 };
 
-// Sends all bytes of `parts` in order, or fails. One send per stream at a time. result: the total on success (INT32_MAX
-// when it is more); after an error it is unknown how much the peer has received. At most 1 MiB of a large send is sent
-// in one iteration. An owner that has nothing to do after the completion may set `unhurried` before each submit():
-// done() may then come as late as the next completion of another operation, a timer or a wake-up, which saves io_uring
-// the system call that would only report this one. When the peer does not take the bytes immediately, and on other
-// engines, it is an ordinary send.
+// Sends all bytes of `parts`, in order, or fails. Only one send may be pending on a stream. result: the total on
+// success (INT32_MAX when it is more); after an error it is unknown how much the peer has received. At most 1 MiB of a
+// large send is sent in one iteration. An owner that has nothing to do after the completion may set `unhurried` before
+// each submit(): done() may then be delayed until another operation completes, a timer fires or a wake-up arrives,
+// which saves io_uring a system call that would only report this completion. When the peer does not take the bytes
+// immediately, and on other engines, `unhurried` has no effect.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.
@@ -187,39 +191,40 @@ struct SendPart : Send {
   iovec part = {};
 };
 
-// Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). It replaces a Send, on a
-// socket that does not block. result: the total (INT32_MAX when it is more), less than `size` if the file ends before;
-// -EINVAL or -ESPIPE if it is not a plain file; after an error it is unknown how much the peer has received. The worker
-// blocks while pages that are not in memory are read: at most 256 KiB in one iteration.
+// Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). Submit it in place of a Send,
+// on a non-blocking socket. result: the total (INT32_MAX when it is more), less than `size` if the file ends earlier;
+// -EINVAL or -ESPIPE if `file` is not a plain file; after an error it is unknown how much the peer has received. The
+// worker blocks while pages that are not in memory are read; in one iteration, these are at most 256 KiB.
 struct SendFile : Op {
   explicit SendFile(Done d) noexcept : Op(Kind::SendFile, d) {}
   int file = -1;             // In: open for reading until done.
-  std::uint64_t offset = 0;  // In; the engine advances it.
+  std::uint64_t offset = 0;  // In: where the part begins; the engine advances it.
   std::uint64_t size = 0;    // In: bytes.
   std::uint64_t sent = 0;    // Out: bytes that were sent.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
 };
 
-// Connects a socket made by Engine::open_stream. If the queue of a Unix listener is full, it tries again each
+// Connects a socket made by Engine::open_stream. If the queue of a Unix listener is full, the engine tries again each
 // millisecond.
 struct Connect : Op {
   explicit Connect(Done d) noexcept : Op(Kind::Connect, d) {}
   Address address;  // In.
 };
 
-// Waits until a descriptor that Keel does not own (a client library's socket, a pipe) can be read or written: poll(2)
-// for one descriptor, once. result: the events that occurred, and POLLERR, POLLHUP or POLLNVAL as from poll(2). Only
-// one Ready at a time may wait on a descriptor, which must stay open until done, and on which the engine performs no
-// other operation. -EOPNOTSUPP in the simulation, which has no foreign descriptors.
+// Waits once, as poll(2) does for one descriptor, until a descriptor that Keel does not own (a client library's socket,
+// a pipe) can be read or written. result: the events that occurred, and POLLERR, POLLHUP or POLLNVAL as from poll(2).
+// Only one Ready at a time may wait on a descriptor. The descriptor must stay open until done(), and no other operation
+// of the engine may use it. -EOPNOTSUPP in the simulation, which has no foreign descriptors.
 struct Ready : Op {
   explicit Ready(Done d) noexcept : Op(Kind::Ready, d) {}
   short events = 0;  // In: POLLIN, POLLOUT or both.
 };
 
-// Operations on files. Any number of operations may be pending on one descriptor; their order is not kept. A relative
-// path is looked up from the working directory. Paths and buffers must live until done(). uring passes them to the
-// kernel; epoll, and uring on a kernel that lacks the operation, execute them on a few threads of the engine. cancel()
-// ends an operation that has not begun; one that has begun is completed and reports its own result.
+// Operations on files. Any number of operations may be pending on one descriptor; they take place in any order. A
+// relative path is looked up from the working directory. Paths and buffers must live until done(). uring passes these
+// operations to the kernel; epoll, and uring on a kernel that lacks the operation, execute them on a few threads of the
+// engine. cancel() ends an operation that has not begun; an operation that has begun is completed and reports its own
+// result.
 struct FileOp : Op {
   using Op::Op;
   EngineRoom<3, 1> room;
@@ -232,8 +237,9 @@ struct Open : FileOp {
   const char* path = nullptr;        // In.
   int flags = 0;                     // In: of open(2); O_CLOEXEC is added.
   std::uint32_t permissions = 0644;  // In: permissions of a created file, before the process's umask is applied.
-  // In: `path` is looked up from the folder `fd` and never leads out of it, by "..", a link or a slash in front: -EXDEV
-  // (openat2(2), RESOLVE_BENEATH). For reading. If O_NOFOLLOW is in `flags`, no part of `path` may be a link: -ELOOP.
+  // In: `path` is looked up from the folder `fd` and must not lead out of it, by "..", a link or a leading slash:
+  // -EXDEV (openat2(2), RESOLVE_BENEATH). The file is opened only for reading. If O_NOFOLLOW is in `flags`, no part of
+  // `path` may be a link: -ELOOP.
   bool beneath = false;
   EngineRoom<24> how_room;
 };
@@ -246,8 +252,8 @@ struct ReadAt : FileOp {
   std::uint64_t offset = 0;  // In.
 };
 
-// Writes all bytes of `parts`, or fails; after an error it is unknown how many were written.
-// result: the total on success (INT32_MAX when it is more).
+// Writes all bytes of `parts`, or fails; after an error it is unknown how many bytes were written. result: the total on
+// success (INT32_MAX when it is more).
 struct WriteAt : FileOp {
   explicit WriteAt(Done d) noexcept : FileOp(Kind::WriteAt, d) {}
   void set(const char* data, std::size_t size) noexcept {
@@ -257,53 +263,54 @@ struct WriteAt : FileOp {
   }
   iovec* parts = nullptr;        // In: the engine advances base and length as bytes are written.
   std::uint32_t part_count = 0;  // In: at most 64.
-  iovec single = {};             // The room for the usual case.
-  std::uint64_t offset = 0;      // In; the engine advances it.
-  std::uint64_t written = 0;     // The engine's.
+  iovec single = {};             // Room for the usual case, a single part.
+  std::uint64_t offset = 0;      // In: where to write; the engine advances it.
+  std::uint64_t written = 0;     // The engine uses it.
 };
 
-// Written bytes are on the disk when it completes: fdatasync(2), with `all` fsync(2). A file's name belongs to its
-// folder, which has to be opened with O_DIRECTORY and synced separately.
+// When this operation completes, the bytes that were written before are on the disk. The operation is fdatasync(2), or
+// fsync(2) with `all`. A file's name belongs to its folder, which has to be opened with O_DIRECTORY and synced
+// separately.
 struct Sync : FileOp {
   explicit Sync(Done d) noexcept : FileOp(Kind::Sync, d) {}
   bool all = false;  // In.
 };
 
-// Facts about a file.
+// Gets facts about a file: its kind, size, time and permissions.
 struct Status : FileOp {
   explicit Status(Done d) noexcept : FileOp(Kind::Status, d) {}
-  const char* path = nullptr;    // In. Null: of `fd`.
+  const char* path = nullptr;    // In. Null: the facts about `fd`.
   std::uint64_t size = 0;        // Out: bytes.
-  std::int64_t modified_ns = 0;  // Out: since 1970; 0 in the simulation.
-  std::uint32_t mode = 0;        // Out: kind and permissions, as st_mode.
+  std::int64_t modified_ns = 0;  // Out: in ns since 1970; 0 in the simulation.
+  std::uint32_t mode = 0;        // Out: kind and permissions, as in st_mode.
   EngineRoom<256> result_room;
 };
 
-// Sets the size of `fd`: truncates, or extends with zeros.
+// Sets the size of the file `fd`: truncates it, or extends it with zeros.
 struct Truncate : FileOp {
   explicit Truncate(Done d) noexcept : FileOp(Kind::Truncate, d) {}
   std::uint64_t size = 0;  // In.
 };
 
-// Renames a file; replaces `to`.
+// Renames `from` to `to`; a file that already has the name `to` is replaced.
 struct Rename : FileOp {
   explicit Rename(Done d) noexcept : FileOp(Kind::Rename, d) {}
   const char* from = nullptr;  // In.
   const char* to = nullptr;    // In.
 };
 
-// Removes a file's name; the file lives on while it is open.
+// Removes a file's name; the file itself remains while it is open.
 struct Remove : FileOp {
   explicit Remove(Done d) noexcept : FileOp(Kind::Remove, d) {}
   const char* path = nullptr;  // In.
 };
 
-// Bytes kept beyond done(), at `data` (not always at the address that they had during the call). Give them back with
-// Engine::release as soon as possible, because there are few buffers.
+// Bytes that are kept after done() returns. The bytes are at `data`, which may differ from their address during done().
+// Give the bytes back with Engine::release as soon as possible, because there are few buffers.
 struct Held {
   char* data = nullptr;
   std::uint32_t size = 0;
-  std::uint32_t buffer = Receive::none;  // The engine's.
+  std::uint32_t buffer = Receive::none;  // The engine uses it.
 };
 
 }  // namespace keel::io

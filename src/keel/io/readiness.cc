@@ -12,7 +12,9 @@ namespace {
 
 io::Engine& engine_that_waits() {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "a task can wait for a descriptor only on a worker: resume_on() its loop first");
+  KEEL_EXPECT(
+      loop != nullptr,
+      "a task can wait for a descriptor only on a worker: first co_await resume_on() with the loop of a worker");
   return loop->engine();
 }
 
@@ -32,7 +34,9 @@ bool ReadyLeaf::start() noexcept { return engine_.submit(*this); }
 Result<> ReadyLeaf::checked() const noexcept {
   if (result == -EBUSY) [[unlikely]]
     return Error::from_bug(
-        Bug("a task waits for a descriptor that another task already waits for: only one task at a time may", place()));
+        Bug("a task waits for a descriptor that another task already waits for: only one task may wait for it at a "
+            "time",
+            place()));
   if (result < 0) return Error::from_errno("poll", -result);
   return {};
 }

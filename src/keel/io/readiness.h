@@ -5,19 +5,19 @@
 //     PQconsumeInput(connection);
 //   }
 //
-// Streams and files of Keel have operations of their own; this is for libraries that do their input and output
-// themselves and report the descriptor that they wait for. It is poll(2) for one descriptor: a hang-up or an error
-// counts as ready, and the library's next call reports it.
+// Keel's streams and files do not need ready(), readable() and writable(). These functions are for libraries that do
+// input and output themselves, and that state the descriptor for which they wait. A wait is poll(2) for one descriptor.
+// A hang-up or an error counts as ready, and is reported by the library's next call.
 //
 // Result:   ready() yields the events that occurred: POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield
 //           nothing.
-// Errors:   Internal with EBADF for a descriptor that is not open; on epoll, a Bug (base/bug.h) for one on which
-//           another wait or a Stream of the same worker waits; Unsupported in a simulation, which has no foreign
+// Errors:   Internal with EBADF for a descriptor that is not open; on epoll, a Bug (base/bug.h) for a descriptor on
+//           which another wait or a Stream of the same worker waits; Unsupported in a simulation, which has no foreign
 //           descriptors; Cancelled and DeadlineExceeded.
 // Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without notifying
-//           Keel. One wait at a time on a descriptor.
-// Cancel:   changes nothing on the descriptor, and the wait may be repeated.
-// Cost:     io_uring: none of its own; epoll: two system calls a wait. No heap.
+//           Keel. Only one wait at a time may use a descriptor.
+// Cancel:   a cancelled wait changes nothing on the descriptor, and may be repeated.
+// Cost:     io_uring: no separate system call; epoll: two system calls per wait. No heap.
 
 #pragma once
 
@@ -31,7 +31,7 @@ namespace io {
 class Engine;
 }
 
-// The common part of both operations.
+// The common part of WhenReady and WhenUsable.
 class ReadyLeaf : public Leaf, protected io::Ready {
  public:
   bool start() noexcept;
@@ -60,7 +60,8 @@ class [[nodiscard]] WhenUsable : public ReadyLeaf {
   Result<> take() noexcept { return checked(); }
 };
 
-// `events`: POLLIN, POLLOUT or both. Each throws a Bug (base/bug.h) outside of a worker.
+// `events`: POLLIN, POLLOUT or both. Each of these functions throws a Bug (base/bug.h) when it is called outside a
+// worker.
 WhenReady ready(int descriptor, short events);
 WhenUsable readable(int descriptor);
 WhenUsable writable(int descriptor);

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Runtime>> Runtime::make(const RuntimeOptions& options) {
 }
 
 std::unique_ptr<Runtime> Runtime::over(std::vector<Loop*> loops, Turn turn) {
-  KEEL_CHECK(turn, "loops without threads need a function that runs them");
+  KEEL_CHECK(turn, "a Runtime over loops without threads needs a function that runs the loops");
   std::unique_ptr<Runtime> runtime(new Runtime({EngineKind::Auto, "the simulation runs the loops"}));
   runtime->turn_ = std::move(turn);
   for (Loop* const loop : loops) {

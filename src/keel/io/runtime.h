@@ -1,4 +1,4 @@
-// keel/io/runtime.h — one worker per core: each a thread with its own loop, and nothing shared.
+// keel/io/runtime.h — one worker per core: each is a thread with its own loop, and the workers share nothing.
 //
 //   KEEL_TRY(auto runtime, Runtime::make({.workers = 2}));
 //   KEEL_TRY_VOID(runtime->start());
@@ -6,11 +6,11 @@
 //   …
 //   runtime->stop();                        // ends every loop and joins
 //
-// Code that waits for an event on the loops should use wait_until(). It then also works in a simulation, which runs the
-// loops of its Runtime (over()) on the waiting thread.
+// Code that waits for an event on the loops should use wait_until(). Code that uses wait_until() also works in a
+// simulation, which runs the loops of its Runtime (over()) on the waiting thread.
 //
-// Threads:  start() and stop() one after the other, each() and wait_until() concurrently on any number of threads, none
-//           of them on a worker.
+// Threads:  start() and stop() must not run concurrently; each() and wait_until() may be called concurrently on any
+//           number of threads. None of these functions may be called on a worker.
 // Lifetime: outlives everything that lives on its loops.
 
 #pragma once
@@ -34,16 +34,16 @@ struct RuntimeOptions {
 
 class Runtime {
  public:
-  // Unsupported when the requested engine is not available; the message has the reason. InvalidArgument: one of its
-  // options is outside of its bounds.
+  // Unsupported when the requested engine is not available; the message has the reason. InvalidArgument: one of the
+  // engine's options is outside its bounds.
   static Result<std::unique_ptr<Runtime>> make(const RuntimeOptions& options);
   // Makes a runtime for loops without threads: `turn` runs iterations of the loops on the calling thread until `done`
   // returns true or `limit` has passed, and returns done(). sim::Simulation::run_until() is such a function. start()
-  // then does nothing, each() calls `f` on the calling thread, and stop() runs iterations for 5 ms of their time. The
-  // loops outlive the Runtime.
+  // then does nothing, each() calls `f` on the calling thread, and stop() runs iterations for 5 ms of the loops'
+  // time. The loops must outlive the Runtime.
   using Turn = Function<bool(FunctionRef<bool()> done, Duration limit)>;
   static std::unique_ptr<Runtime> over(std::vector<Loop*> loops, Turn turn);
-  ~Runtime();  // stop()
+  ~Runtime();  // Calls stop().
 
   int workers() const noexcept { return static_cast<int>(workers_.size()); }
   // Which engine runs and why, for the log: {Uring, "io_uring passed its probe"}.
@@ -52,15 +52,15 @@ class Runtime {
 
   // Starts the threads and waits until each loop runs. After an error no thread is left.
   Result<> start();
-  // Runs `f` on every worker's own thread, one worker after the other, and waits for it. Call it between start() and
-  // stop(): afterwards no thread would run `f`.
+  // Runs `f` on every worker's own thread, one worker after the other, and returns when all calls have returned. Call
+  // it between start() and stop(): afterwards no thread would run `f`.
   void each(FunctionRef<void(Loop&)> f);
   // Waits until done() returns true, and then returns true; returns false after `limit`. Calls done() on this thread,
   // at least every 5 ms while the loops run.
   bool wait_until(FunctionRef<bool()> done, Duration limit);
-  // Stops every loop and joins its thread. Descriptors that were closed on a loop are really closed, because the loop
-  // keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not run by
-  // then are discarded. Idempotent. The loops exist until the Runtime is destroyed.
+  // Stops every loop and joins its thread. Descriptors that were closed on a loop are really closed afterwards, because
+  // the loop keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not
+  // run by then are discarded. Idempotent. The loops exist until the Runtime is destroyed.
   void stop() noexcept;
 
  private:

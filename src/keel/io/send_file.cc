@@ -1,4 +1,4 @@
-// Uses sendfile(2) on every engine: splice(2) as io_uring operations goes through a pipe and is executed by kernel
+// Uses sendfile(2) on every engine: the splice operation of io_uring goes through a pipe and is executed by kernel
 // threads, which costs more CPU; reading and then sending copies each byte once more.
 
 #include "keel/io/send_file.h"
@@ -15,11 +15,13 @@
 namespace keel::io {
 namespace {
 
-// How much a worker reads from the disk, which blocks the worker, before others get their turn.
+// How many bytes of a file a worker sends before others get their turn: reading these bytes from the disk blocks the
+// worker.
 constexpr std::uint64_t share_bytes = 256 * 1024;
 
-// sendfile(2) has no MSG_NOSIGNAL: its SIGPIPE is blocked and then removed. If the connection broke after a part was
-// sent, the result is that part, and the next call returns the error.
+// sendfile(2) has no MSG_NOSIGNAL, so SIGPIPE is blocked during the call, and a SIGPIPE that the call has raised is
+// removed. If the connection broke after a part was sent, the result is the size of that part, and the next call
+// returns the error.
 ssize_t send_without_signal(int to, int from, off_t& offset, std::size_t size, std::uint64_t& calls) noexcept {
   sigset_t pipe;
   sigset_t before;

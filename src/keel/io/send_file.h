@@ -2,14 +2,15 @@
 // for programs without an engine.
 //
 //   switch (send_share(op, calls)) {
-//     case Share::Last: …  // op.result holds
+//     case Share::Last: …  // op.result is valid
 //     case Share::Waits: … // try again when op.fd can be written
 //     case Share::More: …  // try again after others had their turn
 //   }
 //
 // Errors:  in op.result, a negative errno; see SendFile.
 // Threads: any. No SIGPIPE is raised.
-// Cost:    three system calls for a share of 256 KiB, four when the socket takes less; waits for the disk.
+// Cost:    three system calls for a share of 256 KiB, four when the socket takes less. A call blocks while the disk is
+//          read.
 
 #pragma once
 
@@ -19,7 +20,7 @@
 
 namespace keel::io {
 
-// The result of one call: the last part was sent, the socket is full, or more can be sent.
+// The outcome of one call: `op` is complete and op.result is set, the socket is full, or more bytes can be sent.
 enum class Share : std::uint8_t { Last, Waits, More };
 
 // Sends at most 256 KiB, and adds the number of its calls to `system_calls`. `op` is not submitted to an engine.

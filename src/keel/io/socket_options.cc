@@ -69,7 +69,7 @@ constexpr IpOption multicast_loop{IP_MULTICAST_LOOP, IPV6_MULTICAST_LOOP, "setso
 
 Result<> set_ip(int fd, bool v6, const IpOption& option, int value) {
   if (!v6) return set(fd, IPPROTO_IP, option.v4, option.what, value);
-  // Sets the option for IPv4 on a socket for both families.
+  // On a socket for both families, the option has to be set for IPv4 as well.
   setsockopt(fd, IPPROTO_IP, option.v4, &value, sizeof value);
   return set(fd, IPPROTO_IPV6, option.v6, option.what, value);
 }
@@ -82,7 +82,7 @@ Result<> set_multicast_interface(int fd, bool v6, std::uint32_t interface) {
   ip_mreqn by{};
   by.imr_ifindex = static_cast<int>(interface);
   if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by) == 0) return {};
-  // The errno for an interface that does not exist; IPv6 returns ENODEV.
+  // If the interface does not exist, the error is EADDRNOTAVAIL with IPv4, but ENODEV with IPv6.
   return Error::from_errno("setsockopt IP_MULTICAST_IF", errno == EADDRNOTAVAIL ? ENODEV : errno);
 }
 
@@ -125,25 +125,25 @@ Result<> check(const SocketOptions& options, Protocol protocol) {
     const KeepAlive& keep_alive = *options.keep_alive;
     for (const Duration time : {keep_alive.idle, keep_alive.interval}) {
       if (time < 1_s || time > 32'767_s) {
-        return fail(Code::InvalidArgument, "socket options: times of keep_alive are 1 to 32,767 s");
+        return fail(Code::InvalidArgument, "socket options: times of keep_alive must be 1 to 32,767 s");
       }
     }
     if (keep_alive.count < 1 || keep_alive.count > 127) {
-      return fail(Code::InvalidArgument, "socket options: keep_alive.count is 1 to 127");
+      return fail(Code::InvalidArgument, "socket options: keep_alive.count must be 1 to 127");
     }
   }
   if (options.user_timeout && (*options.user_timeout < Duration() || options.user_timeout->count_ms() > INT_MAX)) {
-    return fail(Code::InvalidArgument, "socket options: user_timeout is 0 to 2,147,483,647 ms");
+    return fail(Code::InvalidArgument, "socket options: user_timeout must be 0 to 2,147,483,647 ms");
   }
   if (options.send_buffer_bytes.value_or(1) < 1 || options.receive_buffer_bytes.value_or(1) < 1) {
     return fail(Code::InvalidArgument, "socket options: a buffer needs at least one byte");
   }
   const auto is_byte = [](std::optional<int> value) { return value.value_or(0) >= 0 && value.value_or(0) <= 255; };
   if (options.hop_limit == 0 || !is_byte(options.hop_limit)) {
-    return fail(Code::InvalidArgument, "socket options: hop_limit is 1 to 255");
+    return fail(Code::InvalidArgument, "socket options: hop_limit must be 1 to 255");
   }
   if (!is_byte(options.traffic_class) || !is_byte(options.multicast_hop_limit)) {
-    return fail(Code::InvalidArgument, "socket options: traffic_class and multicast_hop_limit are 0 to 255");
+    return fail(Code::InvalidArgument, "socket options: traffic_class and multicast_hop_limit must be 0 to 255");
   }
   return {};
 }
@@ -170,7 +170,8 @@ Result<> system_set_member(int fd, const Address& group, std::uint32_t interface
     request.gr_interface = reinterpret_cast<const sockaddr_in6*>(group.system())->sin6_scope_id;
   }
   std::memcpy(&request.gr_group, group.system(), group.system_size());
-  // Otherwise it receives from every group of which anybody on this machine is a member: ip(7), IP_MULTICAST_ALL.
+  // Otherwise the socket receives from every group that any process on this machine has joined: ip(7),
+  // IP_MULTICAST_ALL.
   const int off = 0;
   if (v6) {
     setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off, sizeof off);

@@ -9,8 +9,8 @@
 // listener or a socket for datagrams.
 //
 // Errors:  InvalidArgument for a value out of range, Unsupported for an option that the socket does not have, NotFound
-//          for an interface that does not exist; options that come before the failing one in the list have then been
-//          set.
+//          for an interface that does not exist; in this case, the options that precede the failing option in
+//          SocketOptions have already been set.
 // Cost:    a system call per value, four for keep_alive, two for an IP option of an IPv6 socket, and two more in each
 //          call.
 // Source:  tcp(7), udp(7), ip(7), ipv6(7), socket(7).
@@ -25,7 +25,7 @@
 
 namespace keel::io {
 
-// Probes of a silent connection. If the peer responds to none of them, the connection fails with ETIMEDOUT.
+// Probes of a silent connection. If the peer responds to none of the probes, the connection fails with ETIMEDOUT.
 struct KeepAlive {
   Duration idle = 60_s;      // Silence before the first probe; whole seconds, 1 to 32,767. Zero: no probes.
   Duration interval = 10_s;  // Time between probes; whole seconds, 1 to 32,767.
@@ -35,46 +35,50 @@ struct KeepAlive {
 struct SocketOptions {
   // TCP_NODELAY: small writes are sent immediately.
   std::optional<bool> no_delay = {};
-  // For TCP.
+  // When to probe a silent TCP connection.
   std::optional<KeepAlive> keep_alive = {};
   // TCP_USER_TIMEOUT: how long written bytes may stay unacknowledged; whole milliseconds. Zero: the system's
   // default (about 15 min).
   std::optional<Duration> user_timeout = {};
-  // Closing drops unsent bytes and resets the connection, which leaves nothing in TIME_WAIT: for peers
-  // that misbehave. For TCP.
+  // Closing drops unsent bytes and resets the connection, which leaves nothing in TIME_WAIT. Use it against peers that
+  // misbehave. Only for TCP.
   std::optional<bool> reset_on_close = {};
-  // SO_SNDBUF and SO_RCVBUF; once set, they no longer grow automatically. The kernel adds its own overhead and reports
-  // the sum, about the double.
+  // SO_SNDBUF and SO_RCVBUF; once set, the buffers no longer grow automatically. The kernel adds its own overhead and
+  // reports the sum, which is about twice the value that was set.
   std::optional<int> send_buffer_bytes = {};
   std::optional<int> receive_buffer_bytes = {};
-  // IP_TTL, IPV6_UNICAST_HOPS: the maximum number of routers that a packet may pass, 1 to 255; usually 64. It applies
-  // to TCP and UDP.
+  // IP_TTL, IPV6_UNICAST_HOPS: the maximum number of routers that a packet may pass, 1 to 255; usually 64. This option
+  // exists for TCP and UDP.
   std::optional<int> hop_limit = {};
-  // IP_TOS, IPV6_TCLASS: 0 to 255; the upper six bits are the DSCP (RFC 2474), the lower two the system's own with TCP.
+  // IP_TOS, IPV6_TCLASS: 0 to 255; the upper six bits are the DSCP (RFC 2474); with TCP, the system itself sets the
+  // lower two.
   std::optional<int> traffic_class = {};
   // SO_BROADCAST: sending to a broadcast address is permitted; otherwise it fails with PermissionDenied. This option
-  // and all that follow are for UDP.
+  // and all options after it are for UDP.
   std::optional<bool> broadcast = {};
-  // It applies to datagrams that are sent to a multicast group. The maximum number of routers that such a datagram may
-  // pass, 0 to 255; with 0 it does not leave this machine; usually 1.
+  // The maximum number of routers that a datagram to a multicast group may pass, 0 to 255; usually 1. With 0, the
+  // datagram does not leave this machine.
   std::optional<int> multicast_hop_limit = {};
-  // Whether members on this machine receive such datagrams, too; by default they do.
+  // Whether members on this machine also receive datagrams to a multicast group; by default they do.
   std::optional<bool> multicast_loop = {};
-  // The interface through which such datagrams are sent (if_nametoindex(3)); 0: according to the system's routes.
-  // Cannot be read back.
+  // The interface through which datagrams to a multicast group are sent (if_nametoindex(3)); 0: the system's routes
+  // select it. This option cannot be read back.
   std::optional<std::uint32_t> multicast_interface = {};
 };
 
 // Options of a socket for datagrams, set when it is created. An IPv6 socket sends and receives only IPv6 (IPV6_V6ONLY).
 struct DatagramOptions {
-  Address bind = {};  // The address to which others send; port 0: any. Empty: the system chooses when sending.
+  // The address to which others send; port 0: the system chooses the port. Empty: the system chooses the address at the
+  // first send.
+  Address bind = {};
   // The only peer to send to and receive from; its ICMP errors are reported. Empty: any peer.
   Address connect = {};
-  bool reuse_port = false;  // Several sockets on one port, one per worker; the kernel spreads the senders.
-  // Largest datagram that is received, 1 to 65,535; longer ones are truncated, unless they are joined.
+  // True: several sockets use one port, one per worker; the kernel distributes the senders among them.
+  bool reuse_port = false;
+  // The maximum size of a received datagram, 1 to 65,535; longer datagrams are truncated, unless they are joined.
   std::uint32_t bytes_max = 9216;
-  // UDP_GRO: the kernel may join datagrams that arrive together; the batch separates them again. For many datagrams
-  // from few senders; ignored by kernels without it.
+  // UDP_GRO: the kernel may join datagrams that arrive together; the batch separates them again. Useful for many
+  // datagrams from few senders; ignored by kernels that lack UDP_GRO.
   bool join = false;
   int send_buffer_bytes = 0;     // SO_SNDBUF; 0: the system's default.
   int receive_buffer_bytes = 0;  // SO_RCVBUF: datagrams that do not fit are lost; 0: the system's default.
@@ -82,38 +86,40 @@ struct DatagramOptions {
 
 // Options of a listening socket.
 struct ListenOptions {
-  int backlog = 4096;            // Connections the kernel holds before accept; bounded by net.core.somaxconn.
-  bool reuse_port = false;       // Several listeners on one port, one per worker; the kernel spreads connections.
+  int backlog = 4096;  // Connections that the kernel holds before accept; bounded by net.core.somaxconn.
+  // True: several listeners use one port, one per worker; the kernel distributes the connections among them.
+  bool reuse_port = false;
   bool no_delay = true;          // TCP_NODELAY, inherited by accepted connections.
   int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: the system's default, which grows automatically.
-  int receive_buffer_bytes = 0;  // SO_RCVBUF, the same.
-  // TCP_USER_TIMEOUT, inherited: how long a peer may leave sent bytes unacknowledged, or accept none of the waiting
-  // ones, until its connection ends with ETIMEDOUT, also after close(). Whole milliseconds. Zero: the system's default
-  // (about 15 min). No effect on Unix sockets.
+  int receive_buffer_bytes = 0;  // SO_RCVBUF, inherited; 0: the system's default, which grows automatically.
+  // TCP_USER_TIMEOUT, inherited: how long a peer may leave sent bytes unacknowledged, or accept none of the bytes that
+  // wait to be sent. After that time its connection ends with ETIMEDOUT, even if close() was called before. Whole
+  // milliseconds. Zero: the system's default (about 15 min). No effect on Unix sockets.
   Duration user_timeout = {};
-  int inherited = -1;  // A listening socket to continue with: it is duplicated, nothing is bound.
-  // A listener on "[::]" also accepts IPv4, instead of a second listener for "0.0.0.0". Its peers then have addresses
-  // as [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: only IPv6, whatever net.ipv6.bindv6only says (IPV6_V6ONLY).
+  int inherited = -1;  // An existing listening socket to use: it is duplicated, and nothing is bound.
+  // A listener on "[::]" also accepts IPv4, so that no second listener for "0.0.0.0" is needed. Its IPv4 peers then
+  // have addresses such as [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: only IPv6, whatever net.ipv6.bindv6only says
+  // (IPV6_V6ONLY).
   bool dual_stack = false;
-  // Set it for a net::Listener: other workers accept from the same socket. They take turns, and each arrival wakes one
-  // of them.
+  // True, for a keel::Listener: other workers accept from the same socket. The workers take turns, and each
+  // arrival wakes one of them.
   bool shared = false;
-  // TCP Fast Open (RFC 7413): the maximum number of waiting connections whose first packet brought data. The same bytes
-  // may then arrive twice, so use it only for requests that may be repeated. 0, or where the system forbids it
-  // (net.ipv4.tcp_fastopen & 2): connections as usual.
+  // TCP Fast Open (RFC 7413): the maximum number of waiting connections whose first packet brought data. With Fast Open
+  // the same bytes may arrive twice, so use it only for requests that may be repeated. With 0, or where the system does
+  // not allow Fast Open (net.ipv4.tcp_fastopen & 2), connections are made as usual.
   int fast_open = 0;
-  // For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may connect), independent of
-  // the umask, from the socket's first moment. 0: as the umask leaves them. InvalidArgument for one without a path, to
-  // which every process may connect; ignored for TCP.
+  // For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may connect). They do not
+  // depend on the umask, and hold from the moment when the socket exists. 0: the permissions that the umask leaves.
+  // InvalidArgument for a Unix socket without a path, to which every process may connect; ignored for TCP.
   std::uint32_t socket_mode = 0;
 };
 
 // Options of a socket that connects.
 struct ConnectOptions {
-  Address from = {};  // The address to connect from; port 0: any. Empty: the system chooses.
+  Address from = {};  // The address to connect from; port 0: any port. Empty: the system chooses.
   // TCP Fast Open: if an earlier connection brought a cookie, connecting completes immediately and the first write
-  // leaves with the first packet; so write before reading. A rejection is reported by that write. Without a cookie, or
-  // without net.ipv4.tcp_fastopen & 1, it connects as usual.
+  // leaves with the first packet; so write before you read. If the peer rejects the connection, the first write reports
+  // that, too. Without a cookie, or without net.ipv4.tcp_fastopen & 1, the socket connects as usual.
   bool fast_open = false;
 };
 

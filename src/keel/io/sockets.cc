@@ -47,7 +47,8 @@ Result<> set_inherited_options(int fd, int family, const ListenOptions& options)
   return {};
 }
 
-// The path of a Unix socket in the file system, else null. The pointer is valid as long as `address`.
+// The path of a Unix socket in the file system; null if the address has no such path. The pointer is valid as long as
+// `address`.
 const char* path_of(const Address& address) noexcept {
   if (!address.is_unix()) return nullptr;
   const char* const path = reinterpret_cast<const sockaddr_un*>(address.system())->sun_path;
@@ -66,7 +67,8 @@ class FolderLock {
     const std::size_t slash = text.rfind('/');
     const std::string folder(slash == text.npos ? "." : text.substr(0, slash + 1));
     fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    // Anybody who can read the folder can hold its lock: that delays this, but does not stop it.
+    // Any process that can read the folder can hold its lock; such a process delays this constructor, but does not stop
+    // it.
     constexpr timespec pause{0, 10'000'000};
     for (int tries = 0; fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && tries < 100; ++tries) {
       ::nanosleep(&pause, nullptr);
@@ -82,7 +84,7 @@ class FolderLock {
   int fd_ = -1;
 };
 
-// bind() gives the path the mode of the socket, less the umask; this restores the mode.
+// bind() gives the path the mode of the socket, without the bits of the umask; this function restores those bits.
 Result<> restore_mode(const char* path, std::uint32_t mode) {
   const int fd = ::open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return Error::from_errno("open", errno);
@@ -92,7 +94,7 @@ Result<> restore_mode(const char* path, std::uint32_t mode) {
   if (::fstat(fd, &facts) != 0) {
     error = errno;
   } else if (!S_ISSOCK(facts.st_mode)) {
-    error = EEXIST;  // Another process has created its file there in the meantime.
+    error = EEXIST;  // In the meantime, another process has created a file at this path.
   } else if ((facts.st_mode & 07777) != mode && ::chmod(itself.c_str(), mode) != 0) {
     error = errno;
   }
@@ -166,7 +168,8 @@ Result<> prepare_stream(int fd, int family, const ConnectOptions& options) {
   }
   if (options.from.family() == AF_UNSPEC) return {};
   if (family != AF_UNIX) {
-    // The port is chosen when the peer is known, so that one address can have more connections than it has ports.
+    // The kernel chooses the port only when the peer is known, so that one address can have more connections than it
+    // has ports.
     const int on = 1;
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
   }
@@ -204,9 +207,10 @@ Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
 
-// Needs room in `files`.
+// `files` must have room for one more entry, so that this function cannot fail.
 void remember_file(int listener, ListenerFiles& files) noexcept {
-  std::erase_if(files, [&](const ListenerFile& file) { return file.listener == listener; });  // Closed in the meantime.
+  // An entry with this descriptor belongs to a listener that was closed.
+  std::erase_if(files, [&](const ListenerFile& file) { return file.listener == listener; });
   const Address address = system_local_address(listener);
   const char* const path = path_of(address);
   struct stat facts{};
@@ -229,13 +233,14 @@ Result<> check(const DatagramOptions& options) {
   const int bound = options.bind.family();
   const int connected = options.connect.family();
   if (bound == AF_UNSPEC && connected == AF_UNSPEC) {
-    return fail(Code::InvalidArgument, "datagrams: there is neither an address to bind nor one to connect to");
+    return fail(Code::InvalidArgument, "datagrams: neither an address to bind nor an address to connect to is given");
   }
   if (bound != AF_UNSPEC && connected != AF_UNSPEC && bound != connected) {
-    return fail(Code::InvalidArgument, "datagrams: bound and connected to addresses of different families");
+    return fail(Code::InvalidArgument,
+                "datagrams: the address to bind and the address to connect to are of different families");
   }
   if (options.bytes_max < 1 || options.bytes_max > 65'535) {
-    return fail(Code::InvalidArgument, "datagrams: bytes_max is 1 to 65,535");
+    return fail(Code::InvalidArgument, "datagrams: bytes_max must be 1 to 65,535");
   }
   return {};
 }
@@ -253,7 +258,7 @@ Result<int> system_datagram(const DatagramOptions& options) {
 }
 
 Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files) {
-  files.reserve(files.size() + 1);  // Done before there is anything to close.
+  files.reserve(files.size() + 1);  // If this throws, no descriptor has to be closed yet.
   if (options.inherited >= 0) {
     const int copy = fcntl(options.inherited, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return Error::from_errno("dup", errno);
@@ -291,8 +296,8 @@ void system_turn_away(int listener, const ListenerFiles& files) noexcept {
     if (is_ours) ::unlink(path);
     return;
   }
-  // A listening socket filters incoming packets from the TCP header on (RFC 9293 §3.1): byte 13 has the flags, SYN is
-  // 2. The last packet of a handshake has no SYN.
+  // The filter of a listening socket gets each incoming packet from its TCP header on (RFC 9293 §3.1): byte 13 has the
+  // flags, in which SYN is 2. The last packet of a handshake has no SYN.
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 2, 0, 1),
@@ -311,7 +316,7 @@ Result<> check_vacant(Engine& engine, const Address& address, ListenOptions opti
   options.reuse_port = false;
   KEEL_TRY(const int fd, engine.open_listener(address, options));
   engine.close(fd);
-  engine.flush();  // The next socket with this address will be created immediately after this.
+  engine.flush();  // Really closes the socket: another socket with this address is created immediately afterwards.
   return {};
 }
 

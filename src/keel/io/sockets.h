@@ -1,11 +1,12 @@
-// keel/io/sockets.h — the part of an engine that handles sockets without operations: creating them, options, addresses,
-// shutdown.
+// keel/io/sockets.h — the part of an engine that handles sockets by plain calls, not by operations: it creates sockets,
+// handles their options and addresses, and shuts them down.
 //
-// An Engine is a Sockets (engine.h). These calls return immediately; everything that takes time is an operation (op.h).
+// Engine (engine.h) is derived from Sockets. These calls return immediately; everything that takes time is an operation
+// (op.h).
 //
 // Threads: the engine's.
 // Errors:  calls that can fail because of input or the system return Result, or a negative errno where stated.
-// Cost:    a system call or a few; none in the simulation.
+// Cost:    one or a few system calls; none in the simulation.
 
 #pragma once
 
@@ -29,22 +30,24 @@ class Sockets {
   // socket is taken over when no process listens there; any other file is kept, and the error is AlreadyExists. With
   // options.inherited the address is ignored.
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
-  // A socket for Connect.
+  // Makes a socket for Connect.
   virtual Result<int> open_stream(int family, const ConnectOptions& options = {}) = 0;
-  // A socket for SendDatagrams and ReceiveDatagrams. AlreadyExists when the address is in use; the path of a Unix
-  // socket is taken over when no process has it open. InvalidArgument: nothing to bind or to connect to, or bytes_max.
+  // Makes a socket for SendDatagrams and ReceiveDatagrams. AlreadyExists when the address is in use; the path of a Unix
+  // socket is taken over when no process has it open. InvalidArgument: `options` have neither an address to bind nor
+  // one to connect to, or bytes_max is out of range.
   virtual Result<int> open_datagram(const DatagramOptions& options) = 0;
   virtual Result<> set_options(int fd, const SocketOptions& options) = 0;
   virtual SocketOptions options(int fd) = 0;
   // Starts or stops receiving datagrams for the multicast `group` (its port is ignored) through `interface`
-  // (if_nametoindex(3); 0: that of the group's scope, or according to the system's routes).
-  // InvalidArgument: not a multicast address; AlreadyExists: the socket is already a member; NotFound: it is not a
-  // member, or there is no such interface; Unsupported: it is a Unix socket.
+  // (if_nametoindex(3); 0: the interface of the group's scope, or the one that the system's routes select).
+  // InvalidArgument: `group` is not a multicast address; AlreadyExists: the socket is already a member; NotFound: the
+  // socket is not a member, or there is no such interface; Unsupported: the socket is a Unix socket.
   virtual Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) = 0;
-  // After this call no new connection to `listener` can begin, but handshakes that have begun complete: until close()
-  // all of them can be accepted. TCP: the first packet of a new connection is dropped without a response, and its
-  // sender tries again after a second (if this process is not permitted to filter, nothing happens). Unix: removes the
-  // path, unless another file is there by now. Applies to every descriptor of the socket.
+  // After this call no new connection to `listener` can begin, but handshakes that have begun still complete, and their
+  // connections can be accepted until close(). TCP: the first packet of a new connection is dropped without a response,
+  // so that its sender tries again after a second. If this process is not permitted to filter packets, the call has no
+  // effect. Unix: removes the path, unless another file has taken its place. The call affects every descriptor of the
+  // socket.
   virtual void turn_away(int listener) noexcept = 0;
   // Accepts a waiting connection of `listener`, on which no Accept is pending; or returns a negative errno (-EAGAIN:
   // none waits). Call it before close(), which resets waiting connections.
@@ -53,33 +56,35 @@ class Sockets {
   virtual void close(int fd) noexcept = 0;
   // Tells the peer that nothing more will be written (FIN); reading continues.
   virtual void shutdown_write(int fd) noexcept = 0;
-  // Ends both directions: a pending Send ends with -EPIPE, a pending Receive with the bytes that have arrived and then
-  // 0.
+  // Ends both directions: a pending Send ends with -EPIPE, a pending Receive first delivers the bytes that have
+  // arrived, and then ends with 0.
   virtual void shutdown(int fd) noexcept = 0;
   virtual Address local_address(int fd) noexcept = 0;
   virtual Address peer_address(int fd) noexcept = 0;
   // The number of sent bytes of a connection that its peer has acknowledged so far, without the bytes in this side's
-  // kernel. Empty if unknown: Unix sockets, and TCP if the kernel does not report it (tcp(7), TCP_INFO).
+  // kernel. The result is empty if the number is unknown: Unix sockets, and TCP if the kernel does not report it
+  // (tcp(7), TCP_INFO).
   virtual std::optional<std::uint64_t> acknowledged(int fd) noexcept = 0;
   // The number of sent bytes of a connection that this side's kernel still holds: bytes that were not transmitted, and
   // bytes that the peer has not acknowledged. An unacknowledged FIN counts as one byte. Zero for a Unix socket, because
-  // sent bytes are at its peer immediately. Makes one system call, or two if the number is not zero; after the
-  // connection has failed the number is meaningless.
+  // sent bytes are immediately in the queue of its peer. Makes one system call, or two if the number is not zero; after
+  // the connection has failed the number is meaningless.
   virtual std::uint64_t unacknowledged(int fd) noexcept = 0;
   // How long ago the kernel received the last bytes of a connection, whether they were read or not, with the precision
-  // of its tick (about 4 ms). Zero if unknown, as for acknowledged(), and in the simulation, where no bytes wait in a
-  // kernel.
+  // of the kernel's tick (about 4 ms). Zero if unknown, in the same cases as the number of acknowledged(), and in the
+  // simulation, where no bytes wait in a kernel.
   virtual Duration last_came(int /*fd*/) noexcept { return {}; }
   // Whether the kernel has bytes of a connection, or its end, that no receive has delivered yet. False in the
-  // simulation, where no bytes wait in a kernel. A system call.
+  // simulation, where no bytes wait in a kernel. Costs a system call.
   virtual bool has_unread(int /*fd*/) noexcept { return false; }
 };
 
-// AlreadyExists when a process listens at `address`, even if it would share the address by ListenOptions::reuse_port.
-// Call it before the first of several sockets that share an address: otherwise a second process would go unnoticed. An
-// address with port 0 and that of a Unix socket are always free.
+// AlreadyExists when a process listens at `address`, even if that process shares the address by
+// ListenOptions::reuse_port. Call it before the first of several sockets that share an address: otherwise a second
+// process on the same address would go unnoticed. An address with port 0 and the address of a Unix socket are always
+// free.
 Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options);
-// Whether accept failed because of a single connection that was closed: accept(2) lists these, try again.
+// Whether accept failed only because a single connection was closed (accept(2) lists these errors); then try again.
 bool is_transient_accept_error(int number) noexcept;
 // Whether an errno of accept means "later": descriptors or memory have run out (EMFILE, ENFILE, ENOMEM, ENOBUFS).
 bool is_exhaustion(int number) noexcept;

@@ -18,10 +18,10 @@
 namespace keel::io {
 namespace {
 
-// The time that a worker has to report its stack. It is long, because a machine with stalls is often busy.
+// The time that a worker has to report its stack. This time is long, because a machine with stalls is often busy.
 constexpr Duration response_timeout = 1_s;
 
-// A text of another thread, copied inside its signal handler.
+// A text that belongs to another thread, copied inside that thread's signal handler.
 template <std::size_t n>
 struct Copied {
   char bytes[n];
@@ -35,7 +35,7 @@ struct Copied {
 
 struct Where {
   Stack stack;
-  Instant turn;  // The iteration in which the worker was.
+  Instant turn;  // When the worker's iteration began.
   Copied<32> verb;
   Copied<256> object;
   log::TraceId trace;
@@ -48,9 +48,10 @@ struct StallWatch::State {
   struct Worker {
     Loop* loop = nullptr;
     pid_t thread = 0;
-    Instant turn = {};      // The start of its iteration at the last check; Instant(): it waited.
+    // The beginning of the worker's iteration, as seen at the last check; Instant(): the worker was waiting.
+    Instant turn = {};
     Duration excused = {};  // The part of that iteration's duration that does not count.
-    Duration next = {};     // The duration at which it is reported next.
+    Duration next = {};     // The duration at which the stall is reported next.
     bool is_stalled = false;
   };
 
@@ -107,8 +108,8 @@ struct StallWatch::State {
     if (!asked) {
       stack = asked.error().message();
     } else if (where.turn != worker.turn) {
-      // The stack that it would report now does not show the cause of the stall.
-      stack = "it continued in the meantime";
+      // The worker's current stack does not show the cause of the stall.
+      stack = "the worker continued in the meantime";
     } else {
       stack = to_string(where.stack);
       stall.doing = where.doing();

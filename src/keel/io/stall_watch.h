@@ -1,15 +1,17 @@
-// keel/io/stall_watch.h — detects a worker that does not return to its loop, and finds out where it is.
+// keel/io/stall_watch.h — detects a worker that does not return to its loop, and finds out what the worker is
+// executing.
 //
 //   StallWatch watch(*runtime, 200_ms, [](const Stall& stall) { … });
 //
 // Code that computes or blocks on a worker stops everything else on that worker. A separate thread checks the workers
-// twice in each `bound`. When a loop has been in the same iteration for longer than `bound`, this thread calls `tell`:
-// at that moment, again each time the duration has doubled, and at the end of the iteration. Time in which the watching
-// thread itself was not run (the process was stopped, the machine overloaded) does not count.
+// twice per `bound`. When a loop has been in the same iteration for longer than `bound`, the watching thread calls
+// `tell`. It calls `tell` again each time the duration has doubled, and at the end of the iteration. Time in which the
+// watching thread itself was not run (the process was stopped, the machine overloaded) does not count.
 //
 // Threads:  made, destroyed and called on a thread that is not a worker. `tell` is called on the watch's own thread.
-// Lifetime: the runtime outlives it, has started before it is made, and is stopped after it is destroyed.
-// Cost:     two stores in each iteration of a loop, and a wake-up of the watching thread twice in `bound`. A stalled
+// Lifetime: the runtime must outlive the watch, must have started before the watch is made, and must be stopped after
+//           the watch is destroyed.
+// Cost:     two stores in each iteration of a loop, and two wake-ups of the watching thread per `bound`. A stalled
 //           worker is interrupted for some microseconds by a signal (base/stack.h says what that means for system
 //           calls).
 
@@ -25,15 +27,17 @@
 
 namespace keel::io {
 
-// Its texts are valid during the call.
+// A report about a worker. The texts of a report are valid only during the call of `tell`.
 struct Stall {
   int worker = 0;
-  // The duration of the iteration so far, or, when it is over, in total, with a precision of half of `bound`.
+  // How long the iteration has lasted so far, or lasted in total if it is over, with a precision of half of `bound`.
   Duration lasted = {};
-  bool is_over = false;         // The worker has continued; the other fields are empty.
-  bool is_first = false;        // True for the first report of this iteration.
-  std::string_view stack = {};  // Its functions, innermost first; or the reason why they are unknown.
-  // The activity that the loop has recorded (flight::Doing); empty if the task has been suspended since.
+  bool is_over = false;   // The worker has continued; the other fields are empty.
+  bool is_first = false;  // True for the first report of this iteration.
+  // The functions that the worker is executing, innermost first; or the reason why they are unknown.
+  std::string_view stack = {};
+  // The activity that the loop has recorded (flight::Doing); empty if the task has been suspended since it recorded the
+  // activity.
   flight::Activity doing = {};
 };
 

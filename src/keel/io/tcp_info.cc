@@ -20,7 +20,7 @@ std::optional<std::uint64_t> system_acknowledged(int fd) noexcept {
   tcp_info info{};
   socklen_t size = sizeof info;
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
-  // An older kernel fills in less.
+  // An older kernel does not fill in this field.
   if (size < offsetof(tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked) return std::nullopt;
   return info.tcpi_bytes_acked;
 }
@@ -30,7 +30,7 @@ std::uint64_t system_unacknowledged(int fd) noexcept {
   if (ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes <= 0) return 0;
   int domain = 0;
   socklen_t size = sizeof domain;
-  // The bytes of a Unix socket are in the peer's queue.
+  // Bytes sent on a Unix socket are in the peer's queue immediately.
   if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain == AF_UNIX) return 0;
   return static_cast<std::uint64_t>(bytes);
 }

@@ -20,22 +20,25 @@ namespace keel::io {
 namespace {
 
 constexpr std::size_t whole_send_max = 64 * 1024;
-// The size of one send of the kernel, which continues while we wait, as long as the peer receives.
+// The maximum size of one send by the kernel, which continues that send while this thread waits, as long as the peer
+// receives.
 constexpr std::size_t ring_send_bytes_max = turn_share;
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
 constexpr std::uint64_t message_key = 4;  // From another worker.
-// A message that could not be sent, with the descriptor of its target's ring.
+// For a message that could not be sent; the key also has the descriptor of the target's ring.
 constexpr std::uint64_t unsent_tag = 7;
-constexpr std::uint64_t own_bits = 7;  // A bit that is set in each of the above, but in no address of an Op.
+// Each key above has at least one of these bits set; the address of an Op has none of them.
+constexpr std::uint64_t own_bits = 7;
 constexpr int unsent_shift = 3;
-// IORING_OP_BIND of Linux 6.11, which liburing 2.3 does not know. Since Linux 6.10 a message to a ring with deferred
-// task work is passed to the ring's thread. Earlier kernels do it in another way, which is not used here.
+// The code of IORING_OP_BIND (Linux 6.11), which liburing 2.3 does not know. A kernel that supports IORING_OP_BIND also
+// passes a message for a ring with deferred task work to the ring's thread, as Linux does since 6.10. Earlier kernels
+// pass such a message in another way, which is not used here.
 constexpr int bind_code = 56;
 
-// liburing maps and unmaps a ring by system calls that ThreadSanitizer does not see: it takes a new ring at the address
-// of an earlier one for the same memory. This tells it that the end of each ring is before the beginning of each later
-// one.
+// liburing maps and unmaps a ring by system calls that ThreadSanitizer does not see, so ThreadSanitizer takes a new
+// ring at the address of an earlier one for the same memory. This function tells ThreadSanitizer that each ring ended
+// before any later ring began.
 void order_rings() {
 #if KEEL_THREAD_SANITIZER
   static std::atomic<int> rings = 0;
@@ -53,8 +56,8 @@ Result<std::unique_ptr<Engine>> UringEngine::make(const UringOptions& options) {
 
 UringEngine::~UringEngine() {
   if (ring_ready_) {
-    // Descriptors that were closed in the last iteration are closed by close(2): a thread other than the one that made
-    // the ring may not submit.
+    // Descriptors whose closing was queued but not submitted are closed by close(2), because only the thread that made
+    // the ring may submit.
     for (unsigned i = ring_.sq.sqe_head; i != ring_.sq.sqe_tail; ++i) {
       io_uring_sqe& entry = ring_.sq.sqes[i & ring_.sq.ring_mask];
       if (entry.opcode != IORING_OP_CLOSE) continue;
@@ -118,7 +121,7 @@ bool UringEngine::wait(Instant until) noexcept {
     if (until < timeout_at_) arm_timeout(until);
     hand_over_messages();
     ++system_calls_;
-    // Unhurried sends complete while they are submitted, with any result: if there are more completions than such
+    // Unhurried sends complete while they are submitted, with any result: if there are more completions than unhurried
     // sends, another operation has completed.
     io_uring_submit_and_wait(&ring_, 1 + unhurried_);
   }
@@ -133,8 +136,8 @@ int UringEngine::dispatch() noexcept {
     share_ = turn_share;
     completed += run_ready(*op);
   }
-  // Exactly the operations that had completed when wait() returned: a submission queue that fills up in the meantime
-  // may add more.
+  // Handles exactly the operations that had completed when wait() returned; a submission queue that fills up meanwhile
+  // may add further completions.
   const unsigned count = io_uring_cq_ready(&ring_);
   const unsigned mask = ring_.cq.ring_mask;
   unsigned head = *ring_.cq.khead;
@@ -160,7 +163,7 @@ void UringEngine::wake_other(Engine& other) noexcept {
   }
   auto& target = static_cast<UringEngine&>(other);
   for (unsigned i = 0; i < told_count_; ++i) {
-    if (told_[i] == target.wake_up_) return;  // Its message is sent at the end of this iteration.
+    if (told_[i] == target.wake_up_) return;  // The wake-up message is sent at the end of this iteration.
   }
   if (!target.wake_up_->later()) return;
   if (told_count_ == told_max) flush();
@@ -176,8 +179,9 @@ void UringEngine::close(int fd) noexcept {
 }
 
 Result<> UringEngine::set_up() {
-  // With deferred task work (Linux 6.1) completions run only when we ask; without it, at least no interrupts are used.
-  // In both cases the kernel marks in the ring when there are some (Linux 5.19).
+  // With deferred task work (Linux 6.1) the kernel processes completions only when this thread asks for them; without
+  // it, at least no interrupts are used. In both cases the kernel marks in the ring that there are completions to
+  // process (Linux 5.19).
   constexpr unsigned common = IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_TASKRUN_FLAG;
   constexpr unsigned wanted[] = {common | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
                                  common | IORING_SETUP_COOP_TASKRUN};
@@ -195,7 +199,8 @@ Result<> UringEngine::set_up() {
   if ((ring_.features & IORING_FEAT_NODROP) == 0) return fail(Code::Unsupported, "io_uring may lose completions");
   messages_ = std::make_unique_for_overwrite<msghdr[]>(ring_.sq.ring_entries);
   probe_operations();
-  io_uring_register_ring_fd(&ring_);  // Saves a descriptor lookup per call; works without it.
+  // This registration saves a descriptor lookup per call; if it fails, the ring works without it.
+  io_uring_register_ring_fd(&ring_);
 
   KEEL_TRY_VOID(buffers_.set_up(ring_));
   KEEL_TRY_VOID(probe_receive_limit());
@@ -211,7 +216,7 @@ io_uring_sqe* UringEngine::entry_of_full_ring() noexcept {
     buffers_.fill();
     hand_over_messages();
     ++system_calls_;
-    // The kernel has no memory for more: pause before trying again.
+    // The kernel has no memory for the submission: pause before trying again.
     if (io_uring_submit(&ring_) < 0) poll(nullptr, 0, 1);
     sqe = io_uring_get_sqe(&ring_);
   }
@@ -225,7 +230,8 @@ void UringEngine::send_message(int ring) noexcept {
   io_uring_sqe_set_data64(sqe, static_cast<std::uint64_t>(ring) << unsent_shift | unsent_tag);
 }
 
-// Done before the queued entries are submitted: from here on nothing can delay the messages among them.
+// Called directly before the queued entries are submitted: after this call nothing can delay the messages among these
+// entries.
 void UringEngine::hand_over_messages() noexcept {
   while (told_count_ != 0) std::exchange(told_[--told_count_], nullptr)->leaves();
 }
@@ -257,7 +263,8 @@ void UringEngine::submit_other(Op& op) noexcept {
       break;
     case Kind::Connect: {
       auto& connect = static_cast<Connect&>(op);
-      // Completes immediately; the kernel would retry without success when the queue is full.
+      // connect(2) on a Unix socket completes immediately, whereas io_uring would retry without success if the
+      // listener's queue is full.
       if (connect.address.is_unix()) {
         op.pending = !advance_unix(connect);
         break;
@@ -284,11 +291,12 @@ void UringEngine::submit_other(Op& op) noexcept {
 void UringEngine::arm_send(Send& op) noexcept {
   io_uring_sqe* sqe = entry();
   const std::size_t left = op.part_count == 1 ? op.parts->iov_len : bytes_left(op.parts, op.part_count);
-  // The kernel completes a small send by itself; of a large one it reports how many bytes were sent, and the engine
-  // sends the rest.
+  // The kernel completes a small send by itself; for a large send it reports how many bytes were sent, and the engine
+  // sends the remaining bytes.
   int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
   if (op.unhurried) {
-    // Never waits in the kernel, which would keep wait() from returning for others.
+    // With MSG_DONTWAIT this send never waits in the kernel; if it waited, wait() would not return for other
+    // operations.
     flags = MSG_NOSIGNAL | MSG_DONTWAIT;
     ++unhurried_;
   }
@@ -297,7 +305,7 @@ void UringEngine::arm_send(Send& op) noexcept {
   } else if (op.parts->iov_len > ring_send_bytes_max) {
     io_uring_prep_send(sqe, op.fd, op.parts->iov_base, ring_send_bytes_max, flags | MSG_MORE);
   } else {
-    // It must live until the entry is submitted: since Linux 5.5 the kernel reads it when it takes the entry.
+    // `message` must live until the entry is submitted: since Linux 5.5 the kernel reads it when it takes the entry.
     msghdr& message = messages_[sqe - ring_.sq.sqes];
     message = {};
     message.msg_iov = op.parts;
@@ -320,8 +328,9 @@ void UringEngine::arm_wake() noexcept {
   io_uring_sqe_set_data64(sqe, wake_key);
 }
 
-// One timeout for all waits, moved only to an earlier time: a timeout with each wait would make the kernel start and
-// stop a timer each time. If it fires too early, wait() returns without a result, and it is set again.
+// All waits share one timeout, which is moved only to an earlier time: with a separate timeout for each wait, the
+// kernel would start and stop a timer each time. If the timeout expires too early, wait() returns without a result, and
+// the timeout is set again.
 void UringEngine::arm_timeout(Instant at) noexcept {
   timeout_.tv_sec = at.ns() / 1'000'000'000;
   timeout_.tv_nsec = at.ns() % 1'000'000'000;
@@ -396,7 +405,8 @@ int UringEngine::handle_own(std::uint64_t key, int result) noexcept {
     if (key == wake_key) arm_wake();
     return collect_files();
   }
-  // A message that could not be sent; with any other error the target no longer exists.
+  // A message could not be sent. After these errors the message is sent again; any other error means that the target no
+  // longer exists.
   const int error = -result;
   if (error == ENOMEM || error == EOVERFLOW || error == EAGAIN || error == EINTR) {
     send_message(static_cast<int>(key >> unsent_shift));
@@ -424,9 +434,9 @@ int UringEngine::completed(Op& op, int result, std::uint32_t flags) noexcept {
 }
 
 int UringEngine::sent(Send& op, int result) noexcept {
-  if (op.unhurried) hurry(op);  // The rest of it is sent as usual.
+  if (op.unhurried) hurry(op);  // The remaining bytes are sent in the usual way.
   if (result < 0) [[unlikely]] {
-    // EINPROGRESS: a first write without a valid Fast Open cookie; the connection is made in the usual way.
+    // EINPROGRESS: the first write had no valid Fast Open cookie, so the connection is being made in the usual way.
     if ((result == -EINTR || result == -EAGAIN || result == -EINPROGRESS) && !op.cancelling) {
       arm_send(op);
       return 0;

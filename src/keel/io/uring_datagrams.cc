@@ -1,5 +1,5 @@
-// Datagrams on io_uring: the kernel reads those that fit a buffer, and we read the others in batches; they are sent in
-// batches, or with the other operations of the iteration.
+// Datagrams on io_uring: the kernel reads datagrams that fit into a buffer, and the engine reads all others in batches.
+// Datagrams are sent in batches, or with the other operations of the iteration.
 
 #if KEEL_WITH_URING
 
@@ -14,7 +14,7 @@
 namespace keel::io {
 namespace {
 
-// The part of a buffer that the kernel uses for the sender of a datagram and its control data.
+// The size of the part of a buffer in which the kernel stores the sender of a datagram and its control data.
 constexpr std::uint32_t told_bytes = 1024;
 static_assert(sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= told_bytes);
 
@@ -67,8 +67,8 @@ void UringEngine::arm_datagram(SendDatagrams& op) noexcept {
     message.msg_namelen = datagram.to.system_size();
   }
   io_uring_sqe* sqe = entry();
-  // The kernel must not wait for room by itself: it would retry with the rest of the bytes that it copied before it
-  // found no room, and send an empty datagram (seen with Unix sockets on Linux 6.18).
+  // The kernel itself must not wait for room: without MSG_DONTWAIT it would retry with the remainder of the bytes that
+  // it had already copied, and send an empty datagram (seen with Unix sockets on Linux 6.18).
   io_uring_prep_sendmsg(sqe, op.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   arm(sqe, op);
 }
@@ -105,8 +105,8 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
     arm_poll(op, POLLIN);
     return;
   }
-  // The header has only the sizes of a name and of control data; the rest of the buffer is for the payload. MSG_TRUNC:
-  // its whole length is reported.
+  // This header only states the sizes of the name and of the control data; the remainder of the buffer is for the
+  // payload. MSG_TRUNC makes the kernel report the whole length of the payload.
   auto& message = op.message_room.make<msghdr>();
   message.msg_namelen = sizeof(sockaddr_storage);
   io_uring_sqe* sqe = entry();
@@ -116,7 +116,7 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
   arm(sqe, op);
 }
 
-// The kernel has put a header, the sender's address and control data before it.
+// In the buffer, a header, the sender's address and control data precede the payload.
 void UringEngine::show_datagram(ReceiveDatagrams& op) noexcept {
   const auto& message = op.message_room.as<msghdr>();
   auto* const out = reinterpret_cast<io_uring_recvmsg_out*>(op.data);
@@ -134,7 +134,7 @@ int UringEngine::read_datagrams(ReceiveDatagrams& op, int result) noexcept {
     finish(op, -ECANCELED);
     return 1;
   }
-  if (op.paused) return 0;  // resume() starts it again.
+  if (op.paused) return 0;  // resume() starts the operation again.
   ++system_calls_;
   const int count = result < 0 ? result : datagrams_->read(op);
   if (count < 0 && count != -EAGAIN && count != -EINTR) {

@@ -1,4 +1,4 @@
-// Files on io_uring: by the kernel's own operations, or by a few threads if the kernel lacks them.
+// Files on io_uring: their operations are executed by the kernel, or by a few threads if the kernel lacks them.
 
 #if KEEL_WITH_URING
 
@@ -67,7 +67,7 @@ void UringEngine::arm_file(FileOp& op) noexcept {
 
 int UringEngine::file_completed(FileOp& op, int result) noexcept {
   if (result == -EINTR) {
-    // A cancellation interrupts a wait; any other interruption is tried again.
+    // A cancellation interrupts the operation; after any other interruption it is tried again.
     if (!op.cancelling) {
       arm_file(op);
       return 0;

@@ -13,15 +13,15 @@
 namespace keel::io {
 namespace {
 
-// How much may wait during a pause before the receive is stopped: stopping and restarting it costs more than receiving
-// a message.
+// How many buffers may wait during a pause before the receive is stopped: stopping and restarting a receive costs more
+// than receiving a message.
 constexpr unsigned waiting_max = 4;
 // A multishot receive is restarted only after it has received at least this many bytes.
 constexpr std::uint32_t limit_bytes_min = 64 * 1024;
-// After this many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not notice that
-// only the end of a Unix socket's stream is left (seen on Linux 6.18).
+// After this many arrivals in a row, the kernel interrupts a receive (MULTISHOT_MAX_RETRY). If then only the end of a
+// Unix socket's stream is left, the kernel does not notice it (seen on Linux 6.18).
 constexpr unsigned filled_max = 32;
-// The name of held bytes that were copied and never in a buffer.
+// The name of held bytes that the engine copied and that were never in a buffer.
 constexpr std::uint32_t copied = UringBuffers::none - 1;
 
 }  // namespace
@@ -63,10 +63,10 @@ void UringEngine::release(Held held) noexcept {
   }
 }
 
-// Everything that has come for a socket completes together, 33 buffers or more, before a pause can stop it: a peer that
-// sends faster than its reader would occupy half a MiB here. Since Linux 6.17 an entry states after how many bytes its
-// receive ends, in a field that earlier kernels reject. A receive on an invalid descriptor shows whether this kernel
-// rejects it.
+// All bytes that have arrived for a socket complete together, in 33 buffers or more, before a pause can stop the
+// receive. Without a limit, a peer that sends faster than this side reads would therefore occupy half a MiB of buffers.
+// Since Linux 6.17 an entry states after how many bytes its receive ends, in a field that earlier kernels reject. A
+// receive on an invalid descriptor shows whether this kernel rejects the field.
 Result<> UringEngine::probe_receive_limit() {
   const std::uint32_t limit = std::max(waiting_max * buffers_.bytes(), limit_bytes_min);
   io_uring_sqe* sqe = entry();
@@ -116,7 +116,7 @@ int UringEngine::run_receive(Receive& op) noexcept {
     state.waiting_first = buffers_.next_of(buffer);
     if (state.waiting_first == Receive::none) state.waiting_last = Receive::none;
     --state.waiting_count;
-    buffers_.end_loan(buffer);  // If it were held, it would be lent a second time.
+    buffers_.end_loan(buffer);  // If done() holds the buffer, show() lends it again.
     if (!show(op, buffer, buffers_.size_of(buffer))) buffers_.recycle(buffer);
     ++delivered;
   }
@@ -136,7 +136,7 @@ int UringEngine::run_receive(Receive& op) noexcept {
   return delivered;
 }
 
-// Calls done() with the bytes; returns whether it held them.
+// Calls done() with the bytes; returns whether done() held them.
 bool UringEngine::show(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept {
   op.data = buffers_.at(buffer);
   op.buffer = buffer;
@@ -145,11 +145,11 @@ bool UringEngine::show(Receive& op, std::uint32_t buffer, std::uint32_t size) no
   op.more = true;
   held_ = false;
   op.done(op);
-  // `op` still exists: it is pending until its final completion.
+  // `op` still exists, because it is pending until its final completion.
   return std::exchange(held_, false);
 }
 
-// Restarts it before an end could be missed.
+// Restarts the receive before the kernel could miss the end of the stream.
 void UringEngine::note_full(Receive& op) noexcept {
   filled_ = &op == filling_ ? filled_ + 1 : 1;
   filling_ = &op;
@@ -191,7 +191,7 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
     if (!show(op, buffer, size)) buffers_.recycle(buffer);
     if (size == buffers_.bytes()) [[unlikely]]
       note_full(op);
-    // A multishot ends at its limit, or when the completion queue had little room: restart it.
+    // A multishot receive ends at its limit, or when the completion queue had little room; it is then restarted.
     if (!op.armed && op.pending) op.cancelling || op.paused || state.ending ? make_ready(op) : arm_receive(op);
     return 1;
   }
@@ -210,7 +210,7 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
     return 0;
   }
   if (result == -ECANCELED) {
-    // We stopped it while paused; a resume may have come in the meantime.
+    // The engine stopped the receive during a pause; resume() may have been called in the meantime.
     if (!op.paused) make_ready(op);
     return 0;
   }
@@ -232,7 +232,7 @@ void UringEngine::keep_waiting(Receive& op, std::uint32_t buffer, std::uint32_t 
     buffers_.link(state.waiting_last, buffer);
   }
   state.waiting_last = buffer;
-  // Leaves further bytes in the kernel, so that the peer is slowed down.
+  // Further bytes stay in the kernel, which slows the peer down.
   if (++state.waiting_count == waiting_max && op.armed) cancel_armed(op);
 }
 

@@ -13,7 +13,7 @@
 namespace keel::io {
 namespace {
 
-// The most connections that are accepted one by one in an iteration.
+// The maximum number of connections that are accepted one by one in an iteration.
 constexpr int accepts_by_hand_max = 64;
 
 }  // namespace
@@ -21,8 +21,8 @@ constexpr int accepts_by_hand_max = 64;
 void UringEngine::arm_accept(Accept& op) noexcept {
   io_uring_sqe* sqe = entry();
   if (op.shared || op.one_by_one) {
-    // The kernel wakes the first waiting worker; when accepting one connection at a time, this worker goes to the end
-    // of the line after each.
+    // The kernel wakes the first waiting worker; by accepting one connection at a time, this worker goes to the end of
+    // the queue after each accept.
     io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   } else {
     io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -61,8 +61,8 @@ int UringEngine::accepted(Accept& op, int result, std::uint32_t flags) noexcept 
   return 1;
 }
 
-// Accepts the connections that wait after one that was accepted alone (the kernel reports this for TCP since Linux
-// 6.10): a system call for each instead of an iteration.
+// After a single connection was accepted, accepts the other connections that wait (for TCP, the kernel reports since
+// Linux 6.10 whether any wait): each connection then costs a system call, instead of an event-loop iteration.
 int UringEngine::accept_by_hand(Accept& op) noexcept {
   int count = 0;
   while (op.one_by_one && !op.shared && !op.cancelling && count < accepts_by_hand_max) {

@@ -43,7 +43,7 @@ class Connecting : public Leaf, public io::Connect {
 // RFC 8305 §5: the time after which the next address is tried as well.
 constexpr Duration stagger = 250_ms;
 
-// RFC 8305 §4: the families alternate, so that one that does not work costs only one attempt.
+// RFC 8305 §4: the families alternate, so that a family that does not work costs only one attempt.
 std::vector<Address> in_turns(std::vector<Address> addresses) {
   std::vector<Address> turns;
   std::vector<Address> others;
@@ -54,7 +54,7 @@ std::vector<Address> in_turns(std::vector<Address> addresses) {
   return turns;
 }
 
-// The addresses that `guard` allows, in their order.
+// The elements of `addresses` that `guard` allows, in the same order.
 Result<std::vector<Address>> allowed(const std::vector<Address>& addresses, const AddressGuard& guard) {
   std::vector<Address> kept;
   std::string rejected;
@@ -94,7 +94,8 @@ Task<> attempt_one(Race& race, Address address, io::ConnectOptions options) {
 
 Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "connect() can be called only on a worker: resume_on() its loop first");
+  KEEL_EXPECT(loop != nullptr,
+              "connect() can be called only on a worker: first co_await resume_on() with the loop of a worker");
   io::Engine& engine = loop->engine();
   const int fd = co_await engine.open_stream(address.family(), options);
   Result<> connected = co_await attempt(Connecting(engine, fd, address));
@@ -104,7 +105,7 @@ Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
   }
   try {
     co_return Stream(fd);
-  } catch (...) {  // There is no memory for it.
+  } catch (...) {  // There is no memory for the stream.
     engine.close(fd);
     throw;
   }
@@ -112,7 +113,7 @@ Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
 
 Task<Stream> Stream::connect(std::vector<Address> addresses, io::ConnectOptions options) {
   if (addresses.empty()) {
-    co_return Error(Code::InvalidArgument, "connecting: there is no address").from_environment();
+    co_return Error(Code::InvalidArgument, "connecting: the list of addresses is empty").from_environment();
   }
   addresses = in_turns(std::move(addresses));
   Race race;
@@ -145,7 +146,7 @@ Task<Stream> Stream::connect(Resolver& resolver, std::string host, std::uint16_t
   if (!addresses) co_return std::move(addresses).error().because("connecting to '" + host + '\'');
   const Address first = addresses->front();
   Result<Stream> stream = co_await attempt(connect(*std::move(addresses), options));
-  // If the host is an address, the error of the attempt already names it.
+  // If the host is an address, the error of the attempt already names that address.
   if (!stream && first.to_string().contains(host)) co_return std::move(stream).error();
   if (!stream) co_return std::move(stream).error().because("connecting to '" + host + '\'');
   co_return *std::move(stream);

@@ -1,7 +1,7 @@
 // keel/net/crc32c.h — CRC32C, the checksum of iSCSI, ext4, gRPC's snappy frames and PROXY headers.
 //
 //   const std::uint32_t sum = crc32c(frame);
-//   crc32c(second, crc32c(first)) == crc32c(first + second)         // of what lies in pieces
+//   crc32c(second, crc32c(first)) == crc32c(first + second)         // for bytes in several pieces
 //
 // The checksum detects accidental damage; it does not protect against deliberate changes.
 //
@@ -17,7 +17,7 @@
 
 namespace keel {
 
-// `before`: the checksum of the bytes before these.
+// `before`: the checksum of the bytes that precede `bytes`.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0) noexcept;
 
 namespace internal {

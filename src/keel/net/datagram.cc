@@ -10,7 +10,7 @@
 namespace keel {
 namespace {
 
-// While this many datagrams wait, receiving is paused; those that the engine has already read still arrive.
+// While this many datagrams wait, receiving is paused; datagrams that the engine has already read are still delivered.
 constexpr std::size_t waiting_few = 16;
 constexpr std::size_t arrivals_max = waiting_few + io::datagrams_read_max;
 
@@ -49,7 +49,7 @@ struct DatagramSocket::State {
     if (taker != nullptr) std::exchange(taker, nullptr)->wake();
   }
   void keep() noexcept {
-    KEEL_CHECK(count < arrivals_max, "a paused engine delivers only what it has already read");
+    KEEL_CHECK(count < arrivals_max, "a paused engine must deliver only datagrams that it has already read");
     Arrival& arrival = arrivals[(first + count++) % arrivals_max];
     if (receive.result > 0) {
       arrival.held = engine.hold(receive);
@@ -94,7 +94,8 @@ struct DatagramSocket::State {
 
 Result<DatagramSocket> DatagramSocket::open(const io::DatagramOptions& options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "a DatagramSocket can be made only on a worker: resume_on() its loop first");
+  KEEL_EXPECT(loop != nullptr,
+              "a DatagramSocket can be made only on a worker: first co_await resume_on() with the loop of a worker");
   KEEL_TRY(const int fd, loop->engine().open_datagram(options));
   return DatagramSocket(*new State(loop->engine(), fd, options));
 }

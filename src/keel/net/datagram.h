@@ -21,16 +21,18 @@
 //            InvalidArgument with EMSGSIZE: the bytes are too long for a datagram (65,507 over IPv4). ResourceExhausted
 //            (ENOBUFS): the system has no memory. Unavailable with EAGAIN: on a Unix socket that is not connected, the
 //            receiver has no room. Cancelled, DeadlineExceeded.
-// Ownership: owns its descriptor; movable between operations. One task receives and one task sends at a time.
-// Threads:   the worker it was made on. For several tasks, use a socket for each, bound with reuse_port.
-// Cancel:    a cancelled receive loses nothing; a cancelled send() has sent no datagram; a cancelled send of several
-//            has sent some of them or none.
+// Ownership: owns its descriptor; movable between operations. Only one task may receive at a time, and only one may
+//            send.
+// Threads:   the worker it was made on. If several tasks receive or send, give each task its own socket, bound with
+//            reuse_port.
+// Cancel:    a cancelled receive loses no datagram; a cancelled send() has sent no datagram; a cancelled send_many()
+//            has sent some of its datagrams or none.
 // Memory:    up to 32 datagrams wait in the socket to be received, and all others in the kernel, which drops datagrams
 //            beyond DatagramOptions::receive_buffer_bytes. A socket takes 6 KB; no heap per datagram in steady state.
 // Cost:      io_uring: the kernel receives into the engine's buffers, so nothing is copied, and neither a receive nor a
-//            send takes a system call per datagram; send_many() takes one. Above 15 KiB, and with `join`, receiving
-//            works as with epoll: one recvmmsg for up to 16 datagrams, and a copy of each. epoll: one system call for
-//            up to 64 datagrams of send_many(), or as many segments.
+//            send takes a system call per datagram; a send_many() takes one system call. With a bytes_max above 15 KiB,
+//            or with `join`, receiving works as with epoll: one recvmmsg for up to 16 datagrams, and a copy of each.
+//            epoll: one system call for up to 64 datagrams of send_many(), or as many segments.
 // Source:    udp(7), unix(7), recvmmsg(2), sendmmsg(2).
 
 #pragma once
@@ -52,7 +54,7 @@ namespace keel {
 // The fields bytes, from and cut; see op.h.
 using Datagram = io::Datagram;
 
-// bytes, to (empty: the peer of a connected socket), segment_bytes (0: one datagram); see op.h.
+// The fields bytes, to (empty: the peer of a connected socket) and segment_bytes (0: one datagram); see op.h.
 using OutgoingDatagram = io::OutgoingDatagram;
 
 // A socket for datagrams, on the current worker.
@@ -62,10 +64,12 @@ class DatagramSocket {
   class Send;
   class SendMany;
 
-  // Receives at `address`; with port 0, the system chooses the port. AlreadyExists, PermissionDenied. The path of a
-  // Unix socket is taken over when no process has it open, and stays when the socket is closed.
+  // Makes a socket that receives at `address`; with port 0, the system chooses the port. AlreadyExists,
+  // PermissionDenied. The path of a Unix socket is taken over when no process has it open, and remains when the socket
+  // is closed.
   static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
-  // Sends to `peer` and receives only from it; nothing is sent yet. NotFound, Unavailable: for a Unix path.
+  // Makes a socket that sends to `peer` and receives only from it; nothing is sent yet. Errors for a Unix path:
+  // NotFound, Unavailable.
   static Result<DatagramSocket> connect(const Address& peer, io::DatagramOptions options = {});
   DatagramSocket(DatagramSocket&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   DatagramSocket& operator=(DatagramSocket&& other) noexcept {
@@ -77,26 +81,28 @@ class DatagramSocket {
   }
   ~DatagramSocket() { close(); }
 
-  // The next datagram.
+  // Waits for the next datagram.
   [[nodiscard]] Receive receive() noexcept;
   // Sends `bytes`, which must live until the send ends, to `to`, or to the address that the socket is connected to. If
-  // `segment_bytes` is set, they are sent as several datagrams of that size; the last one may be shorter.
+  // `segment_bytes` is set, the bytes are sent as several datagrams of that size; the last one may be shorter.
   [[nodiscard]] Send send(std::string_view bytes, const Address& to = {}, std::uint32_t segment_bytes = 0) noexcept;
-  // Sends several datagrams in order; they must live until the send ends. Returns the number sent. If this is less than
-  // all of them, the next one failed; sending it again returns its error. The call fails when the first one does.
+  // Sends several datagrams in order; the datagrams must live until the send ends. Returns the number sent. If some
+  // datagrams were not sent, the first of these failed; sending that datagram again returns the error. If the first
+  // datagram fails, the call fails.
   [[nodiscard]] SendMany send_many(std::span<const OutgoingDatagram> datagrams) noexcept;
-  // Closes immediately; the destructor does the same.
+  // Closes the socket immediately; the destructor does the same.
   void close() noexcept;
 
-  // Call it while the socket is open. Options of socket_options.h: the buffers, and for UDP those of IP, broadcast and
-  // multicast.
+  // Call it while the socket is open. Options of socket_options.h: those for buffers and, with UDP, those for IP,
+  // broadcast and multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   // Starts or stops receiving datagrams for the multicast `group` (its port is ignored) through `interface`, the number
   // that if_nametoindex(3) returns; 0: the interface of the group's scope, or the one that the system's routes select.
   // Bind the socket to the port that the senders use, with reuse_port if there are several sockets; once the socket has
-  // joined a group, it receives datagrams only for its own groups. InvalidArgument: not a multicast address;
-  // AlreadyExists: the socket is already a member; NotFound: the socket is not a member, or there is no such interface;
+  // joined a group, it receives datagrams only for the groups that it has joined. InvalidArgument: not a multicast
+  // address; AlreadyExists: the socket is already a member; NotFound: the socket is not a member, or there is no such
+  // interface;
   // Unsupported: this is a Unix socket. ip(7), RFC 3678.
   Result<> join_group(const Address& group, std::uint32_t interface = 0);
   Result<> leave_group(const Address& group, std::uint32_t interface = 0);

@@ -15,7 +15,7 @@ namespace keel {
 namespace {
 
 constexpr Duration retry_pause = 50_ms;
-// How many connections may be accepted from the kernel and wait in the listener.
+// How many accepted connections may wait in the listener.
 constexpr std::size_t accepted_waiting_max = 256;
 
 }  // namespace
@@ -23,9 +23,9 @@ constexpr std::size_t accepted_waiting_max = 256;
 struct Listener::State {
   State(io::Loop& l, int fd) : loop(l), engine(l.engine()) { accept.fd = fd; }
 
-  // An io_uring accept takes all queued connections, however many. So queued connections are accepted one by one while
-  // there is room, and the io_uring accept starts only when none is left. With a shared socket, each listener accepts
-  // the connections that it is woken for.
+  // An io_uring accept takes all queued connections, however many there are. So queued connections are accepted one by
+  // one while there is room, and the io_uring accept starts only when the queue is empty. With a shared socket, each
+  // listener accepts the connections that it is woken for.
   void listen() noexcept {
     if (accept.pending || retry.is_running() || failed() || is_stopped) return;
     int fd = accept.shared ? -1 : 0;
@@ -33,10 +33,10 @@ struct Listener::State {
       fd = engine.try_accept(accept.fd);
       if (fd >= 0 && !keep(fd)) return try_later();
     }
-    if (fd < 0) engine.submit(accept);  // That accept reports an error if something is wrong.
+    if (fd < 0) engine.submit(accept);  // The submitted accept reports an error if something is wrong.
     if (!waiting.empty()) wake_taker();
   }
-  // False: there is no memory, and the connection is closed.
+  // Keeps an accepted connection for accept(). False: there is no memory, and the connection is closed.
   bool keep(int fd) noexcept {
     try {
       waiting.push_back(fd);
@@ -46,7 +46,7 @@ struct Listener::State {
       return false;
     }
   }
-  // Gives `to` its connection. False: it has to wait for one, or for memory.
+  // Gives `to` its connection. False: `to` has to wait for a connection, or for memory.
   bool complete(Accept& to) noexcept {
     if (waiting.empty()) return failed();
     try {
@@ -80,8 +80,8 @@ struct Listener::State {
     } else if (io::is_exhaustion(-result)) {
       return try_later();
     } else if (result == -ECANCELED) {
-      // Accepting had stopped, because too many connections were waiting. All of them may have been taken by now; if
-      // not, a later accept() listens again.
+      // Accepting had stopped, because too many connections were waiting. If all of those connections were taken by
+      // now, the listener listens again; otherwise a later accept() makes it listen again.
       if (taker != nullptr) listen();
       return;
     } else {
@@ -117,7 +117,8 @@ struct Listener::State {
 
 Result<Listener> Listener::bind(const Address& address, const io::ListenOptions& options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "a Listener can be made only on a worker: resume_on() its loop first");
+  KEEL_EXPECT(loop != nullptr,
+              "a Listener can be made only on a worker: first co_await resume_on() with the loop of a worker");
   KEEL_TRY(int fd, loop->engine().open_listener(address, options));
   auto* const state = new State(*loop, fd);
   state->accept.shared = options.shared;
@@ -147,7 +148,8 @@ Address Listener::address() const noexcept { return state_->engine.local_address
 bool Listener::Accept::start() {
   if (state_.complete(*this)) return true;
   KEEL_EXPECT_AT(state_.taker == nullptr,
-                 "accept() is awaited while another task waits in it: only one task may accept at a time", place());
+                 "accept() is awaited while another task waits in accept(): only one task may accept at a time",
+                 place());
   state_.listen();
   if (state_.complete(*this)) return true;
   state_.taker = this;

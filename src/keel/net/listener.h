@@ -7,16 +7,17 @@
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries after
 //            transient errors; when descriptors or memory run out, it waits 50 ms and tries again. After stop():
 //            Unavailable, once every connection that was accepted before has been returned.
-// Ownership: owns its descriptor. Its destructor closes accepted connections that no accept() has returned: call stop()
+// Ownership: owns its descriptor. The destructor closes accepted connections that no accept() has returned: call stop()
 //            first, and accept() until it fails.
-// Memory:    up to 256 accepted connections wait in the listener for accept(); then it accepts no more until none
-//            waits, and the others stay in the kernel's queue, whose length is ListenOptions::backlog. On io_uring the
-//            kernel passes all connections of one event-loop iteration together: a burst may exceed the 256, at most by
-//            the backlog.
+// Memory:    up to 256 accepted connections wait in the listener for accept(); then the listener accepts no more until
+//            accept() has returned all of these, and further connections stay in the kernel's queue, whose length is
+//            ListenOptions::backlog. On io_uring the kernel passes all connections of one event-loop iteration
+//            together: a burst may exceed the 256 connections by at most the backlog.
 // Cost:      io_uring: no system call per connection, except one for each connection while a long queue is processed,
-//            and one for the first accept. epoll: one per connection, and one for each event-loop iteration in which
-//            connections arrive.
-// Threads:   the worker it was made on. One task awaits accept() at a time: a second one throws a Bug (base/bug.h).
+//            and one for the first accept. epoll: one system call per connection, and one for each event-loop iteration
+//            in which connections arrive.
+// Threads:   the worker it was made on. Only one task may await accept() at a time: in a second task, accept() throws a
+//            Bug (base/bug.h).
 // Cancel:    a cancelled accept loses no connection.
 
 #pragma once
@@ -42,16 +43,16 @@ class Listener {
   Listener& operator=(Listener&&) = delete;
   ~Listener();
 
-  // The next connection.
+  // Waits for the next connection.
   [[nodiscard]] Accept accept() noexcept;
   // Takes no more connections from the system: waiting connections remain for other processes that listen on the same
   // socket, or are closed with the socket. accept() still returns each connection that was already taken, and then
   // fails.
   void stop() noexcept;
-  // The address on which it listens, with the port that the system chose for port 0.
+  // The address on which the listener listens, with the port that the system chose for port 0.
   Address address() const noexcept;
-  // The descriptor, which may be passed to getsockopt and setsockopt, duplicated or inherited. The listener closes it,
-  // and only the listener may accept from it. In a simulation it is a number that the system does not know.
+  // The descriptor, which may be passed to getsockopt and setsockopt, duplicated or inherited. The listener closes the
+  // descriptor, and only the listener may accept from it. In a simulation it is a number that the system does not know.
   int native_handle() const noexcept;
   // Counts the connections that accept() returns.
   void count_accepted(const metrics::Counter& counter) noexcept;

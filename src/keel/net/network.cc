@@ -42,7 +42,7 @@ Result<Network> Network::parse(std::string_view text) {
   if (text.find('%') != std::string_view::npos) {
     return Error::text(Code::InvalidArgument,
                        "network '" + std::string(text) +
-                           "': expected an address without a zone, because a network is matched on every link");
+                           "': expected an address without a zone, because a network applies to every link");
   }
   const std::size_t slash = text.find('/');
   const Result<Address> address = Address::ip(text.substr(0, slash), 0);

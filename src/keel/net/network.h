@@ -20,9 +20,9 @@ namespace keel {
 // socket.
 class Network {
  public:
-  // InvalidArgument says what is wrong. Bits after the prefix are ignored.
+  // The error is InvalidArgument, and its message says what is wrong. Bits after the prefix are ignored.
   static Result<Network> parse(std::string_view text);
-  // An IPv4 address that came over an IPv6 socket (::ffff:192.0.2.7) counts as the IPv4 address. An empty address is in
+  // An IPv4 address of a peer on an IPv6 socket (::ffff:192.0.2.7) counts as the IPv4 address. An empty address is in
   // no block.
   bool contains(const Address& address) const noexcept;
 

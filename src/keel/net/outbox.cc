@@ -12,7 +12,8 @@ constexpr std::size_t flight_parts_max = 16;
 
 }  // namespace
 
-// The bytes that are being written: the first blocks of the queue, which do not move while more is pushed after them.
+// The bytes that are being written: the first blocks of the queue, which do not move while more bytes are pushed after
+// them.
 class Outbox::Flight : public StreamOutput {
  public:
   explicit Flight(Outbox& outbox) noexcept : StreamOutput(*outbox.stream_.state_), outbox_(outbox) {}
@@ -33,7 +34,7 @@ class Outbox::Flight : public StreamOutput {
   iovec parts_[flight_parts_max];
 };
 
-// Nothing is written after run() has ended, for whatever reason.
+// Exists while run() is running: however run() ends, nothing is written afterwards.
 class Outbox::Running {
  public:
   explicit Running(Outbox& outbox) noexcept : outbox_(outbox) {}
@@ -49,7 +50,7 @@ Outbox::~Outbox() { KEEL_CHECK(!began_ || ended_, "an outbox must outlive its ru
 
 Result<> Outbox::admits(std::size_t bytes) const noexcept {
   if (closed_) return fail(Code::FailedPrecondition, "the outbox is closed");
-  if (ended_) return fail(Code::Unavailable, "the outbox is no longer written: its connection has ended");
+  if (ended_) return fail(Code::Unavailable, "the outbox no longer sends its bytes: its connection has ended");
   if (bytes > options_.bytes_max - queued_bytes()) return fail(Code::ResourceExhausted, "the outbox is full");
   return {};
 }
@@ -104,7 +105,7 @@ void Outbox::end() noexcept {
 Result<> Outbox::Wait::take() noexcept {
   if (is_cancelled()) return taken();
   if (outbox_.ended_ && outbox_.queued_bytes() > level_) {
-    return fail(Code::Unavailable, "the outbox is no longer written: its connection has ended");
+    return fail(Code::Unavailable, "the outbox no longer sends its bytes: its connection has ended");
   }
   return {};
 }

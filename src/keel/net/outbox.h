@@ -20,14 +20,15 @@
 // Errors:    push: ResourceExhausted when the queue would hold more than bytes_max, FailedPrecondition after close(),
 //            Unavailable when run() has ended; the bytes are then not queued. run: as Stream::write. below_low,
 //            drained: Unavailable when run() ends first.
-// Ownership: bytes are copied, or moved in. Refers to the stream, to which nothing else may write while run() is
-//            running.
-// Lifetime:  outlives run() and every waiting task; bytes that are still queued when it is destroyed are not sent.
+// Ownership: bytes are copied, or moved in. The outbox refers to the stream, to which nothing else may write while
+//            run() is running.
+// Lifetime:  must outlive run() and every waiting task; bytes that are still queued when the outbox is destroyed are
+//            not sent.
 // Threads:   the stream's worker.
 // Cancel:    run() ends immediately; after that the stream can no longer be written to. A cancelled wait of below_low()
 //            or drained() has no effect.
-// Cost:      bytes that are pushed during a write are sent with the next one: one system call for at most 16 blocks of
-//            16 KiB. No heap in steady state; with an empty queue no buffers.
+// Cost:      bytes that are pushed during a write are sent in the next write. A write takes one system call for at most
+//            16 blocks of 16 KiB. No heap in steady state; an empty queue has no buffers.
 
 #pragma once
 
@@ -46,8 +47,9 @@ namespace keel {
 // The limits of the queued bytes.
 struct OutboxOptions {
   std::size_t high_bytes = 256 * 1024;  // Queued bytes above which a producer should pause.
-  std::size_t low_bytes = 64 * 1024;    // The number at which it may continue.
-  // A push() that would exceed this number fails, which limits the memory for a peer that does not read.
+  std::size_t low_bytes = 64 * 1024;    // Queued bytes at which a paused producer may continue.
+  // The maximum number of queued bytes, which limits the memory for a peer that does not read; a push() that would
+  // exceed it fails.
   std::size_t bytes_max = 1024 * 1024;
 };
 
@@ -64,14 +66,14 @@ class Outbox {
   Result<> push(std::string_view bytes);
   Result<> push(Buffer&& bytes);
 
-  // This includes the bytes that are being written.
+  // The number of queued bytes, including those that are being written.
   std::size_t queued_bytes() const noexcept { return queue_.size(); }
   bool is_above_high() const noexcept { return queued_bytes() > options_.high_bytes; }
-  // Completes when at most low_bytes are queued, or when the queue is empty.
+  // below_low() completes when at most low_bytes bytes are queued, drained() when the queue is empty.
   [[nodiscard]] Wait below_low() noexcept;
   [[nodiscard]] Wait drained() noexcept;
 
-  // Writes queued bytes until close() was called and everything is written, or until a write fails. Call it once.
+  // Writes the queued bytes, until close() was called and everything is written, or until a write fails. Call it once.
   Task<> run();
   // Ends pushing: every later push() fails.
   void close() noexcept;

@@ -33,7 +33,7 @@ std::size_t number_at(std::string_view bytes, std::size_t at) noexcept {
 
 // --- version 1 -----------------------------------------------------------------------------------------------------
 
-// Removes the next word, and one space after it, from `rest`.
+// Removes the next word, and one space after the word, from `rest`.
 std::string_view next_word(std::string_view& rest) noexcept {
   const std::size_t space = rest.find(' ');
   const std::string_view word = rest.substr(0, space);
@@ -91,7 +91,8 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
   const std::string_view source_port = next_word(rest);
   // The last word has no space after it.
   const auto client = address_of(family, source, source_port);
-  if (!client || !address_of(family, destination, rest)) return refused("an address of version 1 is not an IP address");
+  if (!client || !address_of(family, destination, rest))
+    return refused("a header of version 1 has an invalid address or port");
   header.sender = Sender::Client;
   header.client = *client;
   return header;

@@ -8,10 +8,10 @@
 // otherwise a client could send a forged header.
 //
 // Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs),
-// CRC32C is checked when present; the others are skipped, PP2_TYPE_SSL among them. The address that the client
-// connected to is checked and not reported.
+// CRC32C is checked when present; the others are skipped, PP2_TYPE_SSL among them. The address to which the client
+// connected is checked, but not reported.
 //
-// Errors:  State::Refused, with a `reason`, as soon as no further bytes could make a valid header.
+// Errors:  State::Refused, with a `reason`, as soon as no further bytes could make the header valid.
 // Threads: a function.
 // Cost:    one pass over the header; no allocation.
 // Source:  https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt
@@ -30,7 +30,7 @@ struct ProxyHeader {
   enum class State : std::uint8_t { Incomplete, Complete, Refused };
   // The sender of the bytes that follow the header.
   enum class Sender : std::uint8_t {
-    Proxy,   // The proxy itself, as its health checks do (LOCAL of version 2).
+    Proxy,   // The proxy itself, for example in a health check (LOCAL of version 2).
     Client,  // The client, whose address is in the field `client`.
     // A client whose address the proxy does not name: UNKNOWN of version 1; in version 2 a Unix socket, a datagram or
     // an unspecified family.
@@ -38,9 +38,9 @@ struct ProxyHeader {
   };
   State state = State::Incomplete;
   Sender sender = Sender::Unknown;
-  std::size_t size = 0;     // Complete: the size of the header.
+  std::size_t size = 0;     // State::Complete: the size of the header.
   Address client = {};      // Sender::Client: the address with its port.
-  const char* reason = "";  // Rejected: the reason, a literal.
+  const char* reason = "";  // State::Refused: the reason, a literal.
 };
 
 // `received` has all bytes received on the connection so far, from the first one on.

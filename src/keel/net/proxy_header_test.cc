@@ -92,9 +92,10 @@ TEST(ProxyHeader, of_version_1_is_refused_when_it_is_not_strictly_one) {
         "PROXY TCP4 192.0.2.7\t10.0.0.1 56789 443\r\n", "PROXY TCP4 2001:db8::1 2001:db8::2 1 2\r\n",
         "PROXY TCP6 192.0.2.7 10.0.0.1 56789 443\r\n", "PROXY TCP6 [2001:db8::1] 2001:db8::2 1 2\r\n",
         "PROXY TCP6 fe80::1%eth0 2001:db8::2 1 2\r\n", "PROXY TCP4 \r\n", "PROXY TCP4\r\n"}) {
-    EXPECT_EQ(meaning(line), "an address of version 1 is not an IP address") << line;
+    EXPECT_EQ(meaning(line), "a header of version 1 has an invalid address or port") << line;
   }
-  EXPECT_EQ(meaning("PROXY TCP4 192.0.2.7\0 10.0.0.1 56789 443\r\n"s), "an address of version 1 is not an IP address");
+  EXPECT_EQ(meaning("PROXY TCP4 192.0.2.7\0 10.0.0.1 56789 443\r\n"s),
+            "a header of version 1 has an invalid address or port");
   for (const char* const line : {"PROXY \r\n", "PROXY  TCP4 192.0.2.7 10.0.0.1 56789 443\r\n", "PROXY tcp4 a b 1 2\r\n",
                                  "PROXY UDP4 192.0.2.7 10.0.0.1 1 2\r\n", "PROXY UNKNOWNS\r\n", "PROXY TCP\r\n"}) {
     EXPECT_EQ(meaning(line), "version 1 names neither TCP4, TCP6 nor UNKNOWN") << line;

@@ -54,7 +54,7 @@ Result<std::vector<Address>> Resolver::system_lookup(const std::string& host) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG;  // This omits IPv6 addresses on a machine without IPv6.
+  hints.ai_flags = AI_ADDRCONFIG;  // This flag omits IPv6 addresses on a machine without IPv6.
   addrinfo* found = nullptr;
   if (const int status = getaddrinfo(host.c_str(), nullptr, &hints, &found); status != 0) {
     if (internal::is_localhost(host)) return std::vector<Address>{*Address::ip("127.0.0.1", 0)};
@@ -81,8 +81,8 @@ struct Resolver::Entry : Link {
   WaitList waiting;
 };
 
-// The job of a lookup, which runs on the pool and then returns to the loop. It has no owner, and frees itself when the
-// job has returned.
+// The job of a lookup, which runs on the pool and then returns to the loop. This object has no owner, and frees itself
+// when it has returned to the loop.
 struct Resolver::Question {
   Question(State& s, Entry& e);
   void look_up() noexcept {
@@ -205,7 +205,8 @@ Resolver::Resolve Resolver::resolve(std::string_view host, std::uint16_t port) n
 
 bool Resolver::Resolve::start() {
   KEEL_EXPECT_AT(io::Loop::current() != nullptr,
-                 "resolve() can be awaited only on a worker: resume_on() its loop first", place());
+                 "resolve() can be awaited only on a worker: first co_await resume_on() with the loop of a worker",
+                 place());
   if (Result<Address> literal = Address::ip(host_, 0)) {
     result_ = std::vector<Address>{*literal};
     return true;

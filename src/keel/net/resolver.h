@@ -1,4 +1,4 @@
-// keel/net/resolver.h — resolves host names to addresses on other threads than the loop's, and caches the results.
+// keel/net/resolver.h — resolves host names to addresses on threads other than the loop's, and caches the results.
 //
 //   ThreadPool lookups({.name = "resolver", .threads = 2});    // one for all workers
 //   Resolver resolver(lookups);                                // one per worker
@@ -6,22 +6,22 @@
 //   Stream stream = co_await Stream::connect(resolver, "example.org", 443);
 //
 // IPv4 and IPv6 literals are resolved immediately. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
-// what nsswitch.conf says), and the addresses keep its order of preference (RFC 6724). A caller that asks for a name
-// which is already being looked up waits for the same result. getaddrinfo does not return how long a result is valid:
-// `lifetime` sets this time. If getaddrinfo does not know "localhost" (no /etc/hosts) or a name that ends in
+// what nsswitch.conf says); the addresses keep getaddrinfo's order of preference (RFC 6724). A caller that asks for a
+// name which is already being looked up waits for the same result. getaddrinfo does not return how long a result is
+// valid: `lifetime` sets this time. If getaddrinfo does not know "localhost" (no /etc/hosts) or a name that ends in
 // ".localhost", the address is 127.0.0.1 (RFC 6761 §6.3).
 //
 // Errors:    NotFound "no such host 'x'"; Unavailable when no name server responds (such a result is not remembered,
 //            and if the last good result is not older than stale_lifetime, that result is returned instead);
-//            InvalidArgument for a text that is not a host name; ResourceExhausted when lookups_max look-ups are under
-//            way; Cancelled and DeadlineExceeded.
+//            InvalidArgument for a text that is not a host name; ResourceExhausted when lookups_max look-ups are in
+//            progress; Cancelled and DeadlineExceeded.
 // Ownership: the caller owns the result.
 // Lifetime:  must outlive the tasks that wait (checked). A lookup that is in progress when the resolver is destroyed
 //            continues, and its result is dropped: so the pool must be stopped, and the loop must have run the pool's
 //            jobs, before the loop is destroyed.
 // Threads:   the worker it was made on. The lookup function runs on the pool, several at a time.
 // Cancel:    the caller stops waiting; the lookup continues and its result is remembered.
-// Cost:      a remembered result takes a hash and a copy; a new one takes a job on the pool.
+// Cost:      a remembered result takes a hash and a copy; a new look-up takes a job on the pool.
 
 #pragma once
 
@@ -46,15 +46,15 @@ struct ResolverOptions {
   // How long "no such host" is remembered, and how often a failing name server is tried again.
   Duration negative_lifetime = 5_s;
   Duration stale_lifetime = 10_min;  // Maximum age of a remembered result that is used while no name server responds.
-  // The maximum number of remembered names; above it the least recently used one is forgotten.
+  // The maximum number of remembered names; beyond it, the least recently used name is forgotten.
   std::size_t names_max = 1024;
-  std::size_t lookups_max = 64;  // How many lookups may run; above it resolve() fails.
+  std::size_t lookups_max = 64;  // The maximum number of look-ups that run at a time; beyond it, resolve() fails.
 };
 
 class Resolver {
  public:
   class Resolve;
-  // The addresses of a host, port 0, best first. May block.
+  // Returns the addresses of a host, the best one first, with port 0. May block.
   using Lookup = Function<Result<std::vector<Address>>(const std::string& host)>;
   static Result<std::vector<Address>> system_lookup(const std::string& host);
 
@@ -64,7 +64,7 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
   ~Resolver();
 
-  // The addresses of `host` (which lives until the await begins) with `port`; at least one.
+  // The addresses of `host` (which must live until the await begins) with `port`; at least one.
   [[nodiscard]] Resolve resolve(std::string_view host, std::uint16_t port) noexcept;
 
  private:

@@ -74,7 +74,7 @@ class StopSignals {
   struct sigaction terminate_before_ = {};
 };
 
-// --- One loop, on this thread.
+// --- One loop, on the calling thread.
 
 struct SleepingLoop : Sleeper {
   explicit SleepingLoop(io::Loop& l) noexcept
@@ -88,9 +88,9 @@ struct Main : Start<void> {
   io::Loop& loop;
 };
 
-// --- Several, on threads of their own.
+// --- Several loops, each on its own thread.
 
-// The wait of the calling thread; signals end it, and so do workers that have ended.
+// The wait of the calling thread, which ends when a signal arrives or the workers have ended.
 class MainSleep : public Sleeper {
  public:
   MainSleep() noexcept
@@ -121,7 +121,7 @@ class MainSleep : public Sleeper {
   const int fd_;
 };
 
-// A descriptor of the listening socket, not owned by an engine.
+// Opens the listening socket that the workers share; no engine owns its descriptor.
 Result<int> open_shared(const Address& address, const io::ListenOptions& options) {
   io::Engine& engine = io::Loop::current()->engine();
   KEEL_TRY(const int fd, engine.open_listener(address, options));
@@ -150,7 +150,7 @@ struct Worker::Crew {
     }
     Address asked;
     int inherited;
-    Address bound;    // This address has the port that the first listener got.
+    Address bound;    // The address with the port that the first listener got.
     int socket = -1;  // The shared socket, until all workers have it.
     std::vector<bool> has_listened;
   };
@@ -217,7 +217,7 @@ Result<Listener> Worker::Crew::listen(int index, const Address& address, io::Lis
   KEEL_TRY(Listener listener, Listener::bind(place->bound, options));
   place->bound = listener.address();
   place->has_listened[static_cast<std::size_t>(index)] = true;
-  // The shared socket is closed when the last worker has it.
+  // The shared socket is closed when the last worker has its own descriptor of the socket.
   const auto& all = place->has_listened;
   if (place->socket >= 0 && std::find(all.begin(), all.end(), false) == all.end()) {
     ::close(std::exchange(place->socket, -1));
@@ -278,7 +278,8 @@ Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
   KEEL_TRY_VOID(runtime->start());
   std::optional<io::StallWatch> watch;
   if (options.stall_after > Duration()) {
-    KEEL_CHECK(static_cast<bool>(options.on_stall), "reporting stalls needs a function that receives them: on_stall");
+    KEEL_CHECK(static_cast<bool>(options.on_stall),
+               "reporting stalls needs a function that receives the reports: on_stall");
     try {
       watch.emplace(*runtime, options.stall_after, [&](const io::Stall& stall) { options.on_stall(stall); });
     } catch (const std::system_error& problem) {

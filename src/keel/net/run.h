@@ -1,4 +1,4 @@
-// keel/net/run.h — a program of tasks: runs them until they end, or a signal ends them.
+// keel/net/run.h — runs the tasks of a program until they end or a signal stops them.
 //
 //   Task<> serve(Address at);
 //   int main() { return run(serve(*Address::parse("0.0.0.0:7000"))) ? 0 : 1; }
@@ -11,20 +11,20 @@
 //     while (auto peer = co_await until(worker.stopping(), listener.accept())) {
 //       connections.spawn(talk(*std::move(peer)), OnError::Ignore);
 //     }
-//     co_await connections.join();                 // the program ends: those that are there have 10 s
+//     co_await connections.join();                 // the program ends: open connections have 10 s to end
 //   }
 //   int main() { return run({.workers = 4, .drain = 10_s}, &serve) ? 0 : 1; }
 //
-// SIGINT and SIGTERM stop the tasks: the operations that they wait for end with Cancelled, and so do the tasks; that
-// counts as success. A second signal, however soon it arrives, has the effect that it had before the call of run():
-// usually it ends the process immediately, without a drain. timeout(1) sends two signals, one to its child and one to
-// the child's group; timeout --foreground sends one. A service that needs more than that (logs, configuration, health)
-// is an app::App, which treats a second signal within 200 ms as part of the first.
+// SIGINT and SIGTERM stop the tasks: the operations for which the tasks wait end with Cancelled, and so do the tasks;
+// run() then returns success. A second signal, however soon it arrives, has the effect that it had before the call of
+// run(): usually the signal ends the process immediately, without a drain. timeout(1) sends two signals, one to its
+// child and one to the child's group; timeout --foreground sends one. A service that also needs logs, configuration or
+// health checks is an app::App, which treats a second signal within 200 ms as part of the first.
 //
 // Result:   the error of a task that failed without being stopped. Unsupported when the engine is not available,
 //           ResourceExhausted when the system has no more descriptors or threads.
 // Threads:  call it on a thread that runs no loop; it blocks that thread; only one run() can be active in a process.
-// Lifetime: objects that the tasks refer to must outlive the call; when it returns, all tasks are destroyed.
+// Lifetime: objects that the tasks refer to must outlive the call; when the call returns, all tasks are destroyed.
 
 #pragma once
 
@@ -58,16 +58,16 @@ struct RunOptions {
   // where the worker is (io/stall_watch.h). Zero: not watched.
   Duration stall_after = {};
   Function<void(const io::Stall&)> on_stall = {};
-  // Counts in net_accepted_total, by worker, the connections that the listeners of Worker::listen() accept. The
-  // registry must outlive the call. Null: not counted.
+  // Counts the connections that the listeners of Worker::listen() accept, in net_accepted_total by worker. The registry
+  // must outlive the call. Null: not counted.
   metrics::Registry* metrics = nullptr;
 };
 
 class Worker;
 
-// Runs one task on each of several workers: `begin` is called once on each worker, on one after the other. A task that
-// fails stops the others as a signal does, and its error names the worker; several errors become one error with all
-// messages and the code of the first.
+// Runs one task on each of several workers: `begin` is called once on each worker, one worker after the other. A task
+// that fails stops the other tasks as a signal does, and the error names the worker of the failed task. Several errors
+// are combined into one, which has all messages and the code of the first error.
 Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin);
 
 // The worker of a task of run(). Use it on that worker's thread; it lives until run() returns.
@@ -76,17 +76,17 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // 0 to workers() - 1.
+  // The index of this worker, from 0 to workers() - 1.
   int index() const noexcept { return index_; }
   int workers() const noexcept;
 
   // This worker's listener at an address where every worker listens: with TCP each worker has its own socket
-  // (SO_REUSEPORT), and the kernel distributes connections by a hash; all workers share a Unix socket or the sockets of
+  // (SO_REUSEPORT), and the kernel distributes connections by a hash. All workers share a Unix socket or the sockets of
   // options.inherited, and take turns in accepting. With port 0 the system chooses a port for the first worker, and all
   // workers use it. Errors are those of Listener::bind(); AlreadyExists also when another process shares the port.
   Result<Listener> listen(const Address& address, const io::ListenOptions& options = {});
 
-  // Set when the program is to end: a signal has arrived, or another worker's task has failed.
+  // This event is set when the program is to end: a signal has arrived, or another worker's task has failed.
   Event& stopping() noexcept { return stopping_; }
 
  private:

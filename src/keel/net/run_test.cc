@@ -248,11 +248,11 @@ TEST_P(RunOnWorkers, a_second_signal_does_what_it_did_before) {
 TEST_P(RunOnWorkers, the_lack_of_a_thread_is_an_error) {
   if (GetParam() != io::EngineKind::Epoll) GTEST_SKIP() << "the rings of another user need memory that it may lock";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(runs_with_threads(2, on(3)), ::testing::ExitedWithCode(0), "starting a worker: starting a thread: ");
+  EXPECT_EXIT(runs_with_threads(2, on(3)), ::testing::ExitedWithCode(0), "starting a worker: cannot start a thread: ");
   RunOptions watched = on(1);
   watched.stall_after = 1_s;
   watched.on_stall = [](const io::Stall&) {};
-  EXPECT_EXIT(runs_with_threads(2, watched), ::testing::ExitedWithCode(0), "starting a thread: ");
+  EXPECT_EXIT(runs_with_threads(2, watched), ::testing::ExitedWithCode(0), "cannot start a thread: ");
 }
 
 // --- Time to finish.

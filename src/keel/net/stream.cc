@@ -22,7 +22,8 @@ namespace {
 
 io::Loop& loop_here() {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "a Stream can be made only on a worker: resume_on() its loop first");
+  KEEL_EXPECT(loop != nullptr,
+              "a Stream can be made only on a worker: first co_await resume_on() with the loop of a worker");
   return *loop;
 }
 
@@ -79,7 +80,7 @@ struct Stream::State final : Transport {
       kept->left -= bytes;
     }
   }
-  // Moves the unread bytes, and the newly arrived ones after them, into `kept`.
+  // Moves the unread bytes, and after them the newly arrived bytes, into `kept`.
   void gather() noexcept {
     if (holds() && !has_fresh) {
       const Chunk rest = left();
@@ -115,7 +116,7 @@ struct Stream::State final : Transport {
   std::uint32_t left_in_held = 0;  // The number of bytes at the end of the held bytes that were not read yet.
   StreamInput* input = nullptr;
   io::Op* output = nullptr;    // The send in progress.
-  std::unique_ptr<Kept> kept;  // Bytes that arrived in several pieces and are returned as one.
+  std::unique_ptr<Kept> kept;  // Bytes that arrived in several pieces and are returned as one piece.
 };
 
 Stream::Stream(int fd) : state_(new State({&loop_here().engine(), fd})) {
@@ -263,10 +264,10 @@ bool StreamInput::start() {
                  place());
   if (!state_.has_left()) [[likely]] {
     state_.let_go();
-    // A read that accepts any number of bytes waits only if there are none.
+    // A read that accepts any number of bytes waits only if there are no bytes.
     if ((until_ != Until::SomeBytes || state_.ended) && is_content()) return true;
   } else {
-    // In that case `kept` also has the text that read_until() returned, before the remaining bytes.
+    // If bytes are held, the text in `kept` was already returned by read_until(), and precedes the remaining bytes.
     if (state_.holds() && state_.kept != nullptr) state_.kept->clear();
     if (is_content()) return true;
   }
@@ -346,7 +347,7 @@ Result<> Stream::ReadExact::take() noexcept {
 bool Stream::ReadUntil::search() noexcept {
   State& state = state_;
   if (state.has_fresh) {
-    // The remaining bytes are in `kept` and do not contain the delimiter.
+    // The earlier unread bytes are in `kept`, and do not contain the delimiter.
     const Chunk fresh = state.held();
     const std::size_t end = end_in(fresh);
     if (end != 0 && state.left().size() + end <= max_) {

@@ -14,13 +14,13 @@
 //   File page = co_await File::open("index.html", File::Mode::Read);
 //   co_await stream.send_file(page, 0, co_await page.size());
 //
-// receive, read, read_exact and read_until may follow each other in any order: each begins where the last one ended.
-// One task may read and another one may write at the same time, so the task that reads notices that the peer has
-// finished even while a write waits.
+// receive, read, read_exact and read_until may follow each other in any order: each call begins where the preceding
+// call ended. One task may read and another one may write at the same time, so the task that reads notices that the
+// peer has finished even while a write waits.
 //
 // Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), ResourceExhausted for a
 //            write when memory runs out, Cancelled and DeadlineExceeded when the task is stopped. A failed read loses
-//            no bytes: received ones remain for the next read.
+//            no bytes: received bytes remain for the next read.
 // Ownership: owns its descriptor; movable between operations. Destroying the stream closes the connection; written
 //            bytes are still sent. But if received bytes were not read, the connection is reset, and the peer may lose
 //            bytes that it has not received yet (RFC 2525 §2.17), such as the response to an upload that was not read
@@ -74,8 +74,8 @@ class Stream {
   static constexpr std::size_t parts_max = 64;
 
   // Connects to `address`. Unavailable when the connection is refused or the peer cannot be reached, NotFound when
-  // nothing is at the path of a Unix socket. It waits while the listener's backlog is full. A cancelled connect leaves
-  // no socket open.
+  // nothing is at the path of a Unix socket. The call waits while the listener's backlog is full. A cancelled connect
+  // leaves no socket open.
   static Task<Stream> connect(Address address, io::ConnectOptions options = {});
   // Connects to the first of several addresses that responds: IPv4 and IPv6 alternate, and after 250 ms without a
   // response the next address is tried as well (RFC 8305). An error names every address that was tried.
@@ -89,13 +89,14 @@ class Stream {
                               io::ConnectOptions options = {});
   // Takes over a connected descriptor that is non-blocking (O_NONBLOCK) and belongs to the current worker's engine.
   explicit Stream(int fd);
-  // Takes over an endpoint (net/transport.h), with or without a layer. `received`, bytes that were already read from
-  // it, is copied, and the stream returns it first. After std::bad_alloc the endpoint still belongs to the caller.
+  // Takes over an endpoint (net/transport.h), with or without a layer. `received` has bytes that were already read from
+  // the endpoint: these bytes are copied, and the stream returns them first. After std::bad_alloc the endpoint still
+  // belongs to the caller.
   explicit Stream(const Endpoint& endpoint, std::string_view received = {});
-  // Puts a layer, which `layers` makes, over `plain`, from which nothing was read, or nothing since end_reading().
-  // `host` is the host that was connected to; empty: the connection was accepted. The handshake of the layer begins,
-  // and the first read or write, or establish(), waits for it. If making the layer fails, or memory runs out, `plain`
-  // is closed.
+  // Puts a layer, which `layers` makes, over `plain`. Nothing may have been read from `plain`, unless end_reading() has
+  // ended its reading. `host` is the host that was connected to; empty: the connection was accepted. The handshake of
+  // the layer begins, and the first read or write, or establish(), waits for the handshake. If making the layer fails,
+  // or memory runs out, `plain` is closed.
   static Result<Stream> layered(TransportLayers& layers, std::string_view host, Stream plain);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
@@ -117,25 +118,27 @@ class Stream {
   [[nodiscard]] ReadExact read_exact(std::span<char> into) noexcept;
   // Reads up to and including the first `delimiter`, which must not be empty and must live until the read ends. Empty:
   // the peer has finished and no bytes were left. OutOfRange when the first `max` bytes do not contain the delimiter
-  // completely; Unavailable when the peer finishes without sending it. After both errors, receive() still returns the
+  // completely; Unavailable when the peer finishes without sending it. After either error, receive() still returns the
   // bytes that had arrived.
   [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max);
-  // Sends all of `bytes`. The characters must live until the write ends; the string_view itself need not. One write at
-  // a time. The view is passed by reference, because a value would take room in the task's frame.
+  // Sends all of `bytes`. The characters must live until the write ends; the string_view itself need not. Only one
+  // write may run at a time. The view is passed by reference, because a value would take room in the task's frame.
   [[nodiscard]] Write write(const std::string_view& bytes) noexcept;
   // Writes several pieces in order, at most `parts_max`, with one system call where possible. The pieces must live
   // until the write ends; the span itself need not.
   [[nodiscard]] WriteParts write(std::span<const std::string_view> parts);
-  // Sends `bytes` bytes of `file` from `offset` on like a write, except that the kernel takes them from its page cache:
-  // sendfile(2). The File must live until the call ends. OutOfRange when the file is too short or is truncated during
-  // the call; the message says how many of the bytes were sent. InvalidArgument for a folder or a pipe, DataLoss when
-  // the disk fails. The worker blocks while pages that are not in memory are read, for at most 256 KiB at a time before
-  // other connections run: use it for files that are in memory, or on fast disks. It counts as a write: one at a time.
+  // Sends `bytes` bytes of `file`, beginning at `offset`. The call works as a write does, except that the kernel takes
+  // the bytes from its page cache (sendfile(2)). The File must live until the call ends. OutOfRange when the file is
+  // too short or is truncated during the call; the message says how many of the bytes were sent. InvalidArgument for a
+  // folder or a pipe, DataLoss when the disk fails. The worker blocks while pages that are not in memory are read, for
+  // at most 256 KiB at a time before other connections run: use it for files that are in memory, or on fast disks. The
+  // call counts as a write: only one write may run at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
-  // Waits for the handshake of the layer, if there is one, and fails if the handshake fails; after it, written bytes
-  // are sent without a further wait. Without a layer it completes immediately. It counts as a write: one at a time.
+  // Waits for the handshake of the layer, if there is one, and fails if the handshake fails; after the handshake,
+  // written bytes are sent without a further wait. Without a layer, the call completes immediately. The call counts as
+  // a write: only one write may run at a time.
   [[nodiscard]] Establish establish() noexcept;
-  // The layer over the stream (net/transport.h), such as TLS; null: none. Lives as long as the stream.
+  // The layer over the stream (net/transport.h), such as TLS; null: none. The layer lives as long as the stream.
   const TransportLayer* layer() const noexcept;
   // Until the next read, makes the stream notice bytes that arrive while no task reads: for connections that are kept
   // for later use. Call it between reads, after everything that had arrived was read. Bytes that arrive later are kept
@@ -144,8 +147,8 @@ class Stream {
   // Whether unread bytes, the end of the stream or a failure of the connection have arrived since watch(), which must
   // be called first.
   bool has_input() const noexcept;
-  // Like has_input(), but also asks the kernel for input that the loop has not seen yet: for use in a long event-loop
-  // iteration. Costs a system call.
+  // Does the same as has_input(), but also asks the kernel for input that the loop has not seen yet: for use in a long
+  // event-loop iteration. Costs a system call.
   bool has_unseen_input() const noexcept;
   // Tells the peer that no more bytes will follow; reading continues. Call it between writes.
   void shutdown_write() noexcept;
@@ -159,13 +162,13 @@ class Stream {
   Task<> end_reading();
   // Gives the connection away, to be put under a layer. Call it before any read or watch(), or after end_reading().
   Endpoint detach() noexcept;
-  // Closes immediately; the destructor does the same.
+  // Closes the stream immediately; the destructor does the same.
   void close() noexcept;
   // Closes so that the peer receives everything that was written, even if it keeps sending: shuts down writing, then
-  // reads and drops the bytes that the peer sends until it finishes, for at most `timeout` and `bytes_max` bytes; then
-  // closes in any case. After DeadlineExceeded, OutOfRange (more than `bytes_max`) and Unavailable the peer may not
-  // have received everything. If cancelled, it closes the stream immediately. The stream must live until the call ends,
-  // and no task may read or write it.
+  // reads and drops the bytes that the peer sends until the peer finishes, for at most `timeout` and `bytes_max` bytes;
+  // then closes in any case. After DeadlineExceeded, OutOfRange (more than `bytes_max`) and Unavailable the peer may
+  // not have received everything. A cancelled call closes the stream immediately. The stream must live until the call
+  // ends, and no task may read or write it.
   Task<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // Call it while the stream is open; see socket_options.h.
@@ -174,10 +177,10 @@ class Stream {
   Address local_address() const noexcept;
   // For a client of a Unix socket, the address has no path.
   Address peer_address() const noexcept;
-  // The descriptor, which may be duplicated and passed to getsockopt, setsockopt and ioctl. The stream closes it, and
-  // only the stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading from it at any
-  // time, and on epoll the stream would not notice reads by others. It is non-blocking and must stay so (O_NONBLOCK).
-  // In a simulation it is a number that the system does not know.
+  // The descriptor, which may be duplicated and passed to getsockopt, setsockopt and ioctl. The stream closes the
+  // descriptor, and only the stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading
+  // from it at any time, and on epoll the stream would not notice that others read from it. The descriptor is
+  // non-blocking (O_NONBLOCK) and must stay so. In a simulation, it is a number that the system does not know.
   int native_handle() const noexcept;
 
  private:
@@ -194,7 +197,7 @@ class StreamInput : public Leaf {
   bool start();
 
  protected:
-  // The condition on which it completes.
+  // The condition on which the read completes.
   enum class Until : std::uint8_t { SomeBytes, AllBytes, Delimiter };
   StreamInput(Stream::State& state, Until until, Cancel cancelled = &cancel) noexcept
       : Leaf(cancelled), until_(until), state_(state) {}
@@ -280,7 +283,7 @@ class StreamOutput : public Leaf {
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
   bool send(iovec* parts, std::size_t count);   // True: the send is complete, and `result_` has the outcome.
   bool begin(iovec* parts, std::size_t count);  // Writes the parts; without parts it waits for the handshake.
-  // Before the write begins, 1 if the write is unhurried: a separate field would enlarge each task that writes.
+  // Before the write begins, this is 1 if the write is unhurried: a separate field would enlarge each task that writes.
   std::int32_t result_ = 0;
   Stream::State& state_;
 

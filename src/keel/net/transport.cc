@@ -81,7 +81,7 @@ Error Transport::error(const char* doing, std::int32_t outcome) const noexcept {
   return is_layered() ? over().error(doing, outcome) : Error::from_errno(doing, -outcome);
 }
 
-// --- of a layer ----------------------------------------------------------------------------------------------------
+// --- functions of a layer -----------------------------------------------------------------------------------------
 
 bool TransportLayer::is_wanted() const noexcept {
   return transport_ != nullptr && transport_->pending && !transport_->paused;

@@ -1,4 +1,4 @@
-// keel/net/transport.h — one connection's bytes: a transport alone owns the descriptor, the receiving and the sends.
+// keel/net/transport.h — the bytes of one connection: only its transport receives, sends, and owns the descriptor.
 //
 //   class Echo {                                              // for coroutines there is Stream
 //    public:
@@ -23,22 +23,23 @@
 //     Member<io::SendPart, Echo, &Echo::sent> send_{*this};
 //   };
 //
-// A transport is the receive operation of its connection. It is a member of its user (base/member.h) or a base class of
-// it, and calls `arrived` with itself whenever something arrives. A send is a separate operation, an io::Send or a
-// class derived from it, which the user embeds or keeps only while a write is running; only one send may run at a time.
+// A transport is the receive operation of its connection. A transport is a member (base/member.h) or a base class of
+// its user, and calls `arrived` with itself whenever something arrives. A send is a separate operation, an io::Send or
+// a class derived from it, which the user embeds or keeps only while a write is running; only one send may run at a
+// time.
 //
-// A plain transport, TCP or a Unix socket, passes its operations to the engine. A layered one has a TransportLayer,
-// which transforms the bytes on their way (a cipher); the user notices no difference.
+// A plain transport, TCP or a Unix socket, passes its operations to the engine. A layered transport has a
+// TransportLayer, which transforms the bytes on their way (a cipher); the user notices no difference.
 //
 // Errors:    a negative errno in outcome() or in a send's result; error() makes an Error of it. -EOPNOTSUPP: a file
 //            sent over a layer.
 // Ownership: owns its descriptor, and its layer, from open() until close() or detach(). Bytes are borrowed from the
 //            engine: during `arrived`, or from hold() until release().
-// Lifetime:  must not move or be destroyed while is_receiving() or while a send is pending; call close() after that and
-//            before the destructor.
+// Lifetime:  must not move or be destroyed while is_receiving() or while a send is pending; after that, call close()
+//            before the destructor runs.
 // Threads:   the engine's.
 // Cancel:    after cancel_receive() `arrived` is called once more, from a later dispatch.
-// Cost:      72 bytes. Without a layer, a call costs one branch that is not taken and the call of the engine; there is
+// Cost:      72 bytes. Without a layer, a call costs the call of the engine and one branch that is not taken; there is
 //            no further call and no copy.
 
 #pragma once
@@ -60,9 +61,9 @@ class TransportLayer;
 struct Endpoint {
   io::Engine* engine = nullptr;
   int fd = -1;
-  TransportLayer* layer = nullptr;  // Uses the same engine and descriptor.
+  TransportLayer* layer = nullptr;  // The layer, which uses the same engine and descriptor.
 
-  // Closes the endpoint, which no transport may have opened.
+  // Closes the endpoint, which must not have been opened by a transport.
   void close() const noexcept;
 };
 
@@ -84,7 +85,7 @@ class Transport : protected io::Receive {
   void close() noexcept;
   bool is_open() const noexcept { return fd >= 0; }
 
-  // From now on calls `arrived` whenever bytes arrive, until the end of the stream, an error, end_receive() or
+  // Starting now, calls `arrived` whenever bytes arrive, until the end of the stream, an error, end_receive() or
   // cancel_receive(); then calls it once more with outcome() <= 0, and is_receiving() is false. `arrived` is never
   // called from inside this function.
   void receive() noexcept;
@@ -92,7 +93,7 @@ class Transport : protected io::Receive {
   // In `arrived`, the number of received bytes; 0: the peer has finished; < 0: a negative errno, which is -ECANCELED
   // when receiving was ended on request.
   std::int32_t outcome() const noexcept { return result; }
-  // Call it in `arrived` when outcome() > 0: the received bytes. The view is valid during the call.
+  // The received bytes; call it in `arrived` when outcome() > 0. The view is valid until `arrived` returns.
   std::string_view bytes() const noexcept { return {data, static_cast<std::size_t>(result)}; }
 
   // Call it in `arrived`: keeps the received bytes until release(), and returns their location, which may have changed.
@@ -100,7 +101,7 @@ class Transport : protected io::Receive {
   std::string_view hold() noexcept;
   bool holds() const noexcept { return held_size_ != 0; }
   std::string_view held() const noexcept { return {data, held_size_}; }
-  // Does nothing when nothing is held.
+  // Gives the held bytes back to the engine; does nothing when no bytes are held.
   void release() noexcept;
 
   // While paused, `arrived` is not called; incoming bytes wait, and more than a few buffers of them slow the peer down.
@@ -115,18 +116,19 @@ class Transport : protected io::Receive {
   void cancel_receive() noexcept;
 
   // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: the send is already complete,
-  // send.result is valid, and done() is not called. Also with a layer, send.sent counts only bytes that were sent.
+  // send.result is valid, and done() is not called. Even with a layer, send.sent counts only bytes that were sent, not
+  // bytes that were only encrypted.
   bool send(io::Send& send) noexcept;
   // Sends a part of a file; it counts as a pending send.
   bool send(io::SendFile& send) noexcept;
   // A number that changes whenever the kernel accepts more bytes of a pending send, or of the bytes that the layer
   // sends before it. Use it to detect a peer that does not read.
   std::uint64_t progress(const io::Send& send) const noexcept;
-  // Asks a pending send, of either kind, to end; its done() follows. Then nothing more can be sent.
+  // Asks a pending send, of either kind, to end; its done() follows. After that, nothing more can be sent.
   void cancel(io::Op& send) noexcept;
-  // Waits, like a send, until the layer's handshake is over, so that later sends need not wait for it. Returns true if
-  // no handshake is needed; otherwise it completes after the handshake, and a failed handshake is its result. `send`
-  // has no parts.
+  // Waits, as a send does, until the layer's handshake is over, so that later sends need not wait for the handshake.
+  // Returns true if no handshake is needed; otherwise `send` completes after the handshake, and its result is an error
+  // if the handshake failed. `send` has no parts.
   bool establish(io::Send& send) noexcept;
 
   // Makes a later close reset the connection: bytes that the peer has not received are dropped, and no layer sends a
@@ -147,10 +149,11 @@ class Transport : protected io::Receive {
   // The Error for a negative outcome() or result of a send. `doing`: a literal.
   Error error(const char* doing, std::int32_t outcome) const noexcept;
 
-  // For calls on the socket itself, such as options and addresses. Only the transport may receive and send.
+  // engine() and the descriptor are for calls on the socket itself, such as options and addresses. Only the transport
+  // may receive and send.
   io::Engine& engine() const noexcept;
   int descriptor() const noexcept { return fd; }
-  // Null when the transport is plain.
+  // The layer; null when the transport is plain.
   TransportLayer* layer() const noexcept { return is_layered() ? &over() : nullptr; }
 
  private:
@@ -163,19 +166,19 @@ class Transport : protected io::Receive {
   TransportLayer& over() const noexcept { return *reinterpret_cast<TransportLayer*>(path_ - layered); }
 
   static constexpr std::uintptr_t layered = 1;
-  std::uint32_t held_size_ = 0;  // The size of the held bytes.
-  // The address of the engine or, with the lowest bit set, of the layer, which knows the engine. So a connection needs
-  // only one word.
+  std::uint32_t held_size_ = 0;
+  // The address of the engine or, with the lowest bit set, of the layer, which knows the engine. One word is therefore
+  // enough for each connection.
   std::uintptr_t path_ = 0;
 };
 
-// A layer between a transport and its engine, which transforms the bytes on their way. It has its own operations on the
-// descriptor, and carries out the operations of its transport under the same contract as the engine does for a plain
-// transport (io/engine.h): it makes no callback from inside receive(), resume(), send() and the other functions.
+// A layer between a transport and its engine, which transforms the bytes on their way. A layer has its own operations
+// on the descriptor, and carries out the operations of its transport under the same contract as the engine does for a
+// plain transport (io/engine.h): it makes no callback from inside receive(), resume(), send() and the other functions.
 //
 // A layer begins its handshake when a transport opens it, and may receive while its transport does not.
 //
-// Lifetime: it allocates itself, and frees itself after close(), when its own operations have ended.
+// Lifetime: a layer allocates itself, and frees itself after close(), when its own operations have ended.
 class TransportLayer {
  public:
   TransportLayer(const TransportLayer&) = delete;
@@ -195,11 +198,11 @@ class TransportLayer {
   io::Engine& engine() const noexcept { return engine_; }
   int fd() const noexcept { return fd_; }
 
-  // Null when detached or closed.
+  // The transport over this layer; null when it is detached or closed.
   Transport* transport() const noexcept { return transport_; }
   // Whether `arrived` may be called.
   bool is_wanted() const noexcept;
-  // Calls `arrived`, which may call any function of the transport, with bytes that live during the call.
+  // Calls `arrived` with bytes that live during the call; `arrived` may call any function of the transport.
   void deliver(std::string_view bytes) noexcept;
   // Calls `arrived` for the last time, with `outcome` <= 0.
   void finish(std::int32_t outcome) noexcept;
@@ -218,7 +221,7 @@ class TransportLayer {
   virtual bool send(io::Send& send) noexcept = 0;  // A send without parts stands for establish().
   virtual std::uint64_t progress() const noexcept = 0;
   virtual void cancel(io::Op& send) noexcept = 0;
-  virtual void reset_on_close() noexcept = 0;  // The engine has already been told.
+  virtual void reset_on_close() noexcept = 0;  // Called after the engine was asked to do the same.
   virtual void shutdown_write() noexcept = 0;
   virtual void shutdown() noexcept = 0;
   virtual bool has_unread() noexcept = 0;
@@ -242,8 +245,8 @@ class TransportLayers {
   Result<Endpoint> make(Endpoint plain, std::string_view host, std::string_view received = {}) {
     return put_over(plain, host, received);
   }
-  // The number of its layers that have received bytes and wait for their handshake to be computed. May be called on any
-  // thread.
+  // The number of layers of this object that have received bytes and wait for their handshake to be computed. May be
+  // called on any thread.
   virtual std::uint64_t waiting_handshakes() const noexcept { return 0; }
 
  private:

@@ -11,7 +11,7 @@
 
 namespace keel::io::testing {
 
-inline constexpr int unfinished = 1 << 30;  // No final result yet.
+inline constexpr int unfinished = 1 << 30;  // Stands for a result while there is no final result yet.
 inline bool inside_submit = false;          // True inside submit(), where done() must not be called.
 
 struct Accepter : Accept {
@@ -91,7 +91,7 @@ class EngineTest : public LoopTest {
     submit(op);
   }
 
-  // A listener on any port, with a pending Accept.
+  // Opens a listener at `at`, by default on any port, and submits `accepter` for it.
   void listen(Accepter& accepter, const Address& at = Address::parse("127.0.0.1:0").value(),
               const ListenOptions& options = {}) {
     auto fd = engine().open_listener(at, options);

@@ -1,7 +1,7 @@
 // The state of each descriptor in the epoll engine, indexed by its number.
 //
 // Threads: the engine's.
-// Cost:    a bounds check and an index; 24 bytes for every number up to the largest.
+// Cost:    a bounds check and an index; 24 bytes for every descriptor number up to the largest.
 
 #pragma once
 
@@ -19,15 +19,15 @@ class EpollDescriptors {
   struct Descriptor {
     Op* in = nullptr;              // The pending Receive or Accept.
     Op* out = nullptr;             // The pending Send, SendFile or Connect.
-    std::uint32_t generation = 0;  // Events of an earlier descriptor of the same number are stale.
-    std::uint8_t family = 0;       // 0: unknown so far.
+    std::uint32_t generation = 0;  // Distinguishes this descriptor from earlier descriptors with the same number.
+    std::uint8_t family = 0;       // 0: not known yet.
     bool registered : 1 = false;
     bool out_wanted : 1 = false;
     bool readable : 1 = false;  // There may be unread bytes.
-    // The end of the stream or an urgent byte was reported, so a short read does not mean that nothing is left.
+    // The end of the stream or an urgent byte was reported, so there may be more bytes even after a short read.
     bool reads_on : 1 = false;
     bool listens : 1 = false;
-    bool shared : 1 = false;  // See Accept.
+    bool shared : 1 = false;  // See Accept::shared.
   };
 
   // Creates the entry if there is none. The reference is valid until another entry is created.
@@ -39,7 +39,7 @@ class EpollDescriptors {
   }
   // The entry must exist.
   Descriptor& known(int fd) noexcept { return all_[static_cast<std::size_t>(fd)]; }
-  // False: there is no memory for the entry. It is called for accepted descriptors before they are used.
+  // False: there is no memory for the entry. Call it for an accepted descriptor before using it.
   bool has_room_for(int fd) noexcept {
     try {
       at(fd);

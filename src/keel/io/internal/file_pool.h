@@ -1,9 +1,10 @@
-// Executes file operations on threads, for an engine whose kernel interface has no asynchronous ones.
+// Executes file operations on threads, for an engine whose kernel interface has no asynchronous file operations.
 //
-// Up to four threads, each started when an operation finds none idle, from the Host of the thread that submits.
+// There are up to four threads. Each thread is started by the Host of the submitting thread, when an operation is
+// submitted and no thread is idle.
 //
-// Threads: all calls on the engine's. A completed operation wakes the engine, which then collects it.
-// Cost:    two context switches an operation.
+// Threads: all calls on the engine's thread. A completed operation wakes the engine, which then collects the operation.
+// Cost:    two context switches per operation.
 
 #pragma once
 
@@ -25,8 +26,8 @@ class SystemEngine;
 // The state of a FileOp, stored in its room. Threads of the pool write the last two fields, each of which is a separate
 // byte.
 struct FileProgress {
-  bool is_pooled = false;  // A thread of the pool executes it.
-  bool waits = false;      // It has not started.
+  bool is_pooled = false;  // True: the operation is executed by a thread of the pool.
+  bool waits = false;      // The operation has not begun.
   bool waits_for_lease = false;
 };
 inline FileProgress& progress_of(FileOp& op) noexcept { return op.room.as<FileProgress>(); }
@@ -36,9 +37,9 @@ class FilePool {
   explicit FilePool(SystemEngine& engine) noexcept : engine_(engine) {}
   ~FilePool();  // No operation may be pending.
 
-  // Returns 0, or the errno with which no thread could be started; then `op` is not accepted.
+  // Returns 0, or an errno if no thread could be started; `op` is then not accepted.
   int submit(FileOp& op) noexcept;
-  // True: `op` had not begun and will not.
+  // Withdraws `op`. True: `op` had not begun, and will not be executed.
   bool take_out(FileOp& op) noexcept;
   // Appends the completed operations, each with its result, to `to`.
   void collect(List<Op>& to) noexcept;
@@ -57,15 +58,16 @@ class FilePool {
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
-// The buffer into which the kernel writes the status of a file, and the results of `op` from that buffer.
+// statx_room() is the buffer into which the kernel writes the status of a file; read_statx() sets the results of `op`
+// from that buffer.
 struct statx& statx_room(Status& op) noexcept;
 void read_statx(Status& op) noexcept;
-// The flags for open(2); opening a pipe does not wait.
+// The flags for open(2); with these flags, opening a pipe does not wait.
 int open_flags(const Open& op) noexcept;
 // The arguments of openat2 for an Open beneath a folder, stored in its room.
 open_how* make_open_how(Open& op) noexcept;
-// Whether that call was rejected because another process has a lease on the file (fcntl(2)): from now on the open waits
-// for the lease.
+// Whether openat2 was rejected because another process has a lease on the file (fcntl(2)). If so, the next attempt of
+// `op` waits for the end of the lease.
 bool is_leased(Open& op, int result) noexcept;
 // Makes the opened descriptor a normal, blocking one.
 int opened(const Open& op, int fd) noexcept;

@@ -30,7 +30,8 @@ inline bool enter_own_network() {
   return up;
 }
 
-// Runs `body` in such a network, on a separate thread. False: the thread is not permitted to, or `body` returned false.
+// Runs `body` in a new network namespace, on a separate thread. False: the thread is not permitted to, or `body`
+// returned false.
 template <class F>
 bool in_own_network(F body) {
   bool done = false;
@@ -38,7 +39,7 @@ bool in_own_network(F body) {
   return done;
 }
 
-// Sets a value below /proc/sys/net of the thread's network.
+// Sets a value below /proc/sys/net for the network of the calling thread.
 inline bool set_network_value(const char* path, const char* value) {
   std::FILE* file = std::fopen(path, "w");
   if (file == nullptr) return false;
@@ -46,8 +47,8 @@ inline bool set_network_value(const char* path, const char* value) {
   return std::fclose(file) == 0 && written;
 }
 
-// Packets of more than `bytes` do not leave by loopback: a sender of them gets an error that there is no room (a queue
-// of the kind bfifo, rtnetlink(7)). False: this kernel does not have the queue.
+// Makes loopback reject packets of more than `bytes` bytes: their sender gets an error that there is no room (a queue
+// of the kind bfifo, rtnetlink(7)). False: this kernel has no such queue.
 inline bool limit_loopback(std::uint32_t bytes) {
   struct {
     nlmsghdr header;

@@ -6,7 +6,7 @@
 
 namespace keel::io {
 
-// Takes `bytes` from the front of the parts; true when nothing is left.
+// Removes `bytes` bytes from the front of the parts; true when no bytes are left.
 inline bool advance_parts(iovec*& parts, std::uint32_t& count, std::size_t bytes) noexcept {
   while (count != 0 && bytes >= parts->iov_len) {
     bytes -= parts->iov_len;
@@ -19,7 +19,7 @@ inline bool advance_parts(iovec*& parts, std::uint32_t& count, std::size_t bytes
   return false;
 }
 
-// Advances the parts of the operation, and updates its count of sent bytes.
+// Advances the parts of `op`, and updates its count of sent bytes.
 inline bool advance(Send& op, std::size_t bytes) noexcept {
   op.sent += bytes;
   return advance_parts(op.parts, op.part_count, bytes);
@@ -34,7 +34,7 @@ inline std::size_t bytes_left(const iovec* parts, std::uint32_t count) noexcept 
   for (std::uint32_t i = 0; i < count; ++i) bytes += parts[i].iov_len;
   return bytes;
 }
-// The number of leading parts, at least one, that together have no more than `bytes`.
+// The number of leading parts that together have at most `bytes` bytes; at least 1.
 inline std::uint32_t parts_within(const Send& op, std::size_t bytes) noexcept {
   std::uint32_t count = 1;
   for (std::size_t used = op.parts->iov_len; count != op.part_count; ++count) {

@@ -1,6 +1,6 @@
 // recv(2) and send(2) without the code that the C library adds for thread cancellation (pthread_cancel(3)), which Keel
-// does not use: it costs 100 instructions for a pair of calls in a process with threads. With sanitizers the normal
-// calls are used, so that the sanitizers can observe them.
+// does not use: that code costs 100 instructions for a pair of calls in a process with threads. With sanitizers the
+// normal calls are used, so that the sanitizers can observe them.
 
 #pragma once
 

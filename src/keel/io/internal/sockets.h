@@ -10,7 +10,7 @@
 
 namespace keel::io {
 
-// The files of an engine's Unix listeners: later the path may belong to a file of another process.
+// Identifies the file of a Unix listener, because its path may later belong to a file of another process.
 struct ListenerFile {
   int listener;
   dev_t device;
@@ -18,9 +18,9 @@ struct ListenerFile {
 };
 using ListenerFiles = std::vector<ListenerFile>;
 
-// Does what the function of socket_options.h does, and also records the file.
+// Does what system_listener() of socket_options.h does, and also records the file of a Unix listener.
 Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files);
-// The part that needs no socket.
+// These checks of options need no socket.
 enum class Protocol : std::uint8_t { Tcp, Udp, Unix };
 Result<> check(const SocketOptions& options, Protocol protocol);
 Result<> check(const DatagramOptions& options);
@@ -40,19 +40,19 @@ Duration system_last_came(int fd) noexcept;
 // See Engine::has_unread.
 bool system_has_unread(int fd) noexcept;
 
-// Options that tests change.
+// Options of the io_uring engine, which tests change.
 struct UringOptions {
   unsigned submission_entries = 1024;
   unsigned completion_entries = 8192;
-  std::uint32_t receive_bytes = 0;  // As EngineOptions::receive_bytes.
+  std::uint32_t receive_bytes = 0;  // See EngineOptions::receive_bytes.
   bool files = true;                // False: behaves as on a kernel without file operations.
   bool messages = true;             // False: behaves as on a kernel without messages between rings.
   bool datagrams = true;            // False: the engine behaves as on a kernel without multishot receive for datagrams.
 };
-// `receive_bytes` as EngineOptions has it.
+// EngineOptions explains `receive_bytes`.
 Result<std::unique_ptr<Engine>> make_epoll_engine(std::uint32_t receive_bytes = 0);
 Result<std::unique_ptr<Engine>> make_uring_engine(const UringOptions& options = {});
-// Tries each uring feature that the engine uses once, on a socket pair; the error says which one failed.
+// Tries once, on a socket pair, each uring feature that the engine uses; the error says which feature failed.
 Result<> probe_uring();
 
 }  // namespace keel::io

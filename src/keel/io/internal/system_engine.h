@@ -1,7 +1,7 @@
-// keel/io/internal/system_engine.h — the common part of the engines that use the kernel: sockets, files on threads,
-// wake-ups, and ready operations.
+// keel/io/internal/system_engine.h — the common part of the engines that use the kernel: sockets, file operations on
+// threads, wake-ups, and operations that are ready.
 //
-// Threads: the loop's; wake() any.
+// Threads: the loop's thread; wake() on any thread.
 
 #pragma once
 
@@ -49,7 +49,7 @@ class SystemEngine : public Engine {
  protected:
   SystemEngine() = default;
 
-  // The descriptor of eventfd(2) that wake() writes to. Call it once.
+  // Opens the eventfd(2) descriptor to which wake() writes. Call it once.
   Result<> open_wake(int flags);
 
   void make_ready(Op& op) noexcept {
@@ -60,14 +60,14 @@ class SystemEngine : public Engine {
     op.more = false;
     op.pending = false;
     op.cancelling = false;
-    if (op.linked()) op.unlink();  // This operation was resumed inside its own done(), and has read on.
+    if (op.linked()) op.unlink();  // `op` is linked if a resume() inside its own done() made it ready.
     op.done(op);
   }
 
   // Prepares a file operation before it is executed.
   static void begin_file(FileOp& op) noexcept;
-  // Submits the operation to the threads. If no thread can be started, it is ready immediately, with that error as its
-  // result.
+  // Submits the operation to the threads. If no thread can be started, the operation is ready immediately, with that
+  // error as its result.
   void submit_to_threads(FileOp& op) noexcept;
   // Call it after a wake-up: finishes the operations that the threads have completed, and returns their number.
   int collect_files() noexcept;
@@ -81,12 +81,12 @@ class SystemEngine : public Engine {
   std::int64_t share_ = turn_share;
   std::uint64_t system_calls_ = 0;
   int wake_ = -1;
-  // Shared: a target may end while the message for it waits in another engine.
+  // Shared, because this engine may end while a wake-up message for it still waits in another engine.
   const std::shared_ptr<WakeUp<>> wake_up_ = std::make_shared<WakeUp<>>();
 
  private:
   ListenerFiles listener_files_;
-  // Other threads write it, so it has a whole cache line that a derived class does not share.
+  // Other threads write this object, so it has a whole cache line, which no member of a derived class shares.
   struct alignas(cache_line) Wakes {
     std::atomic<std::uint64_t> count{0};
   } wakes_;

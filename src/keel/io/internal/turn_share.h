@@ -1,5 +1,5 @@
-// The amount that may be sent in a row before the other operations of a loop get their turn: by one operation, or by a
-// task whose operations all complete immediately and which therefore never waits.
+// The amount that one operation may send before the other operations of a loop get their turn. The amount also applies
+// to a task that never waits because all its operations complete immediately.
 //
 // An engine has a share for each completion that it dispatches, and one for the code that runs between two dispatches.
 // Operations that are submitted when the share is used up are deferred to the next dispatch.
@@ -11,10 +11,11 @@
 
 namespace keel::io {
 
-// Sending this much takes less than a millisecond. A quarter of this would make a large write to a fast peer take a
-// tenth more time.
+// Sending this much takes less than a millisecond. With a quarter of this amount, a large write to a fast peer would
+// take a tenth more time.
 inline constexpr std::int64_t turn_share = 1024 * 1024;
-// The share that a message, or a system call, of this size uses: a short one costs as much time as copying 4 KiB.
+// The share that a message or a system call with `bytes` bytes uses: even a short message costs as much time as copying
+// 4 KiB.
 constexpr std::int64_t share_of(std::size_t bytes) noexcept { return static_cast<std::int64_t>(bytes) + 4096; }
 
 }  // namespace keel::io

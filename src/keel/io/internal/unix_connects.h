@@ -1,7 +1,8 @@
 // Connects to Unix listeners whose queue is full, which do not report when they have room: connect(2) returns EAGAIN
-// immediately. Each is tried again after a millisecond, on every engine, until it is cancelled.
+// immediately. With every engine, each connect is tried again after a millisecond, until it succeeds, fails or is
+// cancelled.
 //
-// Threads: the engine's, inside a Loop, whose timer it uses.
+// Threads: the engine's thread, inside a Loop, whose timer this class uses.
 
 #pragma once
 
@@ -25,7 +26,8 @@ class UnixConnects : private Timer {
     }
   }
 
-  // Returns the result of an attempt: 0 or an errno. EAGAIN: `op` is linked here until it goes to `ready`.
+  // Makes one attempt to connect; returns 0 or an errno. On EAGAIN, `op` is kept in this object until it is moved to
+  // `ready`.
   int attempt(Connect& op) noexcept {
     if (::connect(op.fd, op.address.system(), op.address.system_size()) == 0) return 0;
     if (errno != EAGAIN) return errno;

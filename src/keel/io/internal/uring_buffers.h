@@ -1,14 +1,15 @@
-// keel/io/internal/uring_buffers.h — the buffers into which io_uring receives: a ring of those that the kernel may fill
-// (io_uring_register_buf_ring(3)), and names for the received bytes in them.
+// keel/io/internal/uring_buffers.h — the buffers into which io_uring receives: a ring of the buffers that the kernel
+// may fill (io_uring_register_buf_ring(3)), and names for the received bytes.
 //
-// A buffer belongs to the kernel from fill() until a completion names it, then to the engine until recycle(). Buffers
-// that are held, or that wait during a pause, are lent. When `lent_max` of them are lent, further bytes are copied and
-// get the name of the copy, so that connections without a reader do not use up the buffers of all others.
+// A buffer belongs to the kernel from fill() until a completion names the buffer, and then to the engine until
+// recycle(). Buffers that are held, or that wait during a pause, are called lent. When `lent_max` buffers are lent,
+// further bytes are copied and get the name of the copy, so that connections without a reader do not use up the buffers
+// of all others.
 //
-// The kernel gets no more buffers than it recently used: it takes them in the order in which it gets them, so how many
-// pages are touched depends on how many it has.
+// The kernel gets no more buffers than it recently used: it fills buffers in the order in which it gets them, so the
+// more buffers it has, the more pages are touched.
 //
-// Threads: the engine's.
+// Threads: the engine's thread.
 
 #pragma once
 
@@ -27,31 +28,31 @@ namespace keel::io {
 class UringBuffers {
  public:
   static constexpr unsigned count = 1024;  // A power of two: the size of the ring.
-  // The room is enough for a large message, so that it comes as one completion. A small one touches the first page
-  // only.
+  // Large enough that a large message arrives as one completion. A small message touches only the first page of a
+  // buffer.
   static constexpr std::uint32_t default_bytes = 16 * 1024;
   static constexpr unsigned lent_max = count / 2;
   static constexpr std::uint32_t none = Receive::none;
 
-  // Of `bytes` each.
+  // Makes buffers of `bytes` bytes each.
   explicit UringBuffers(std::uint32_t bytes = default_bytes) noexcept : bytes_(bytes), stride_(bytes + 64) {}
   UringBuffers(const UringBuffers&) = delete;
-  // Destroy it after the ring.
+  // The ring must be destroyed before the buffers.
   ~UringBuffers();
 
-  // Registers the buffers as group 0 of `ring`, and provides the first ones. Returns the error of the system.
+  // Registers the buffers as group 0 of `ring`, and gives the first buffers to the kernel. Returns the system's error.
   Result<> set_up(io_uring& ring);
 
   std::uint32_t bytes() const noexcept { return bytes_; }
-  // The received bytes in the buffer with that name.
+  // The bytes that `name` stands for, in a buffer or in a copy.
   char* at(std::uint32_t name) noexcept { return name < count ? memory_ + name * stride_ : known_[name].copy; }
 
   // --- Buffers that the kernel may fill.
 
-  // The kernel has used a buffer.
+  // Call it when the kernel has used a buffer.
   void note_used() noexcept { --in_ring_; }
   bool is_empty() const noexcept { return in_ring_ == 0; }
-  // Provides the buffers that the kernel should have, the most recently used ones first.
+  // Gives buffers to the kernel until it has as many as it should have; the most recently used buffers come first.
   void fill() noexcept {
     int added = 0;
     for (; in_ring_ < wanted_ && (spares_ != 0 || used_ < count); ++in_ring_, ++added) {
@@ -61,9 +62,11 @@ class UringBuffers {
     }
     if (added != 0) io_uring_buf_ring_advance(ring_, added);
   }
-  // The kernel had no buffer when it needed one: provides twice as many from the next fill().
+  // Call it when the kernel needed a buffer and had none: doubles the number of buffers that the next fill() gives to
+  // the kernel.
   void want_more() noexcept { wanted_ = std::min(wanted_ * 2, count); }
-  // Call it once in each iteration: after a window in which the ring was never half empty, its size is halved.
+  // Call it once in each iteration. After a window of iterations in which the ring was never half empty, end_turn()
+  // halves the number of buffers that the kernel should have.
   void end_turn() noexcept {
     low_ = std::min(low_, in_ring_);
     if (++turns_ < window) return;
@@ -75,21 +78,22 @@ class UringBuffers {
 
   // --- Received bytes.
 
-  // Returns a buffer for fill(). A copy is freed.
+  // Makes a buffer available to fill() again; frees a copy.
   void recycle(std::uint32_t name) noexcept {
     if (name >= count) [[unlikely]]
       return free_copy(name);
     spare_[spares_++] = static_cast<std::uint16_t>(name);
   }
-  // Keeps its first `size` bytes until take_back(), and returns their name: its own, or that of a copy.
+  // Keeps the first `size` bytes of `name` until take_back(), and returns the name of the kept bytes: `name`, or the
+  // name of a copy.
   std::uint32_t lend(std::uint32_t name, std::uint32_t size) noexcept {
-    if (name >= count) return name;  // The bytes have waited as a copy, and remain one while they are held.
+    if (name >= count) return name;  // The bytes were already copied when they had to wait.
     if (lent_ >= lent_max) [[unlikely]]
       return copy(name, size);
     ++lent_;
     return name;
   }
-  // The buffer is no longer held or waiting, but not yet recycled.
+  // Call it when the buffer is no longer held or waiting; the buffer is not recycled yet.
   void end_loan(std::uint32_t name) noexcept {
     if (name < count) --lent_;
   }
@@ -110,14 +114,15 @@ class UringBuffers {
   std::uint32_t size_of(std::uint32_t name) const noexcept { return known_[name].size; }
 
  private:
-  static constexpr unsigned few = 128;  // The minimum number of buffers of the kernel; more when it runs out.
-  // The number of iterations after which the kernel gets fewer buffers, if these would have been enough.
+  // The minimum number of buffers that the kernel gets; it gets more when it runs out of buffers.
+  static constexpr unsigned few = 128;
+  // The number of iterations after which the kernel gets fewer buffers, if fewer would have been enough.
   static constexpr unsigned window = 1024;
 
   struct Known {
     std::uint32_t next;
     std::uint32_t size;
-    char* copy;  // The copied bytes; the numbers that stand for them begin at `count`.
+    char* copy;  // The bytes of a copy; names of copies begin at `count`.
   };
 
   [[gnu::noinline]] std::uint32_t copy(std::uint32_t name, std::uint32_t size) noexcept;
@@ -130,9 +135,9 @@ class UringBuffers {
   char* memory_ = nullptr;
   unsigned in_ring_ = 0;   // Buffers that the kernel may fill.
   unsigned wanted_ = few;  // The number of buffers that the kernel should have.
-  unsigned low_ = few;     // The minimum at the end of an iteration in this window.
-  unsigned turns_ = 0;     // The iterations of this window.
-  unsigned used_ = 0;      // Buffers from this index were never touched.
+  unsigned low_ = few;     // The minimum of in_ring_ in this window.
+  unsigned turns_ = 0;     // The number of iterations in this window so far.
+  unsigned used_ = 0;      // Buffers from this index on were never touched.
   // The number of used buffers that are not in the ring; the most recently used one is at the end.
   unsigned spares_ = 0;
   std::uint16_t spare_[count];

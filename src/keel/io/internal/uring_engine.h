@@ -1,15 +1,15 @@
-// keel/io/internal/uring_engine.h — the io_uring engine: real completions. Multishot accept, multishot receive from a
-// provided buffer ring, sends that are submitted in one batch, files as the kernel's own operations, and one
-// io_uring_enter per event-loop iteration. File operations that an older kernel lacks are executed by a few threads.
+// keel/io/internal/uring_engine.h — the io_uring engine. It uses multishot accept, multishot receive from a provided
+// buffer ring, sends that are submitted in one batch, the kernel's own file operations, and one io_uring_enter per
+// event-loop iteration. File operations that an older kernel lacks are executed by a few threads.
 //
 // Workers wake each other by messages from ring to ring, which are submitted with the other operations of an iteration:
-// passing on a single job costs one system call instead of the two of an eventfd.
+// to pass a single job to another worker costs one system call, whereas an eventfd would cost two.
 //
-// Tried and left out: registered descriptors (no other system call knows them) and zero-copy sends (each completes
+// Tried and left out: registered descriptors (no other system call knows them) and zero-copy sends (each send completes
 // twice). Tried and kept: giving the kernel no more buffers than it recently used. The experiment uring-choices
-// measures the effect of each on a raw echo: bench/lab run uring-choices.
+// measures the effect of each choice on a raw echo (bench/lab run uring-choices).
 //
-// Threads: the loop's; wake() any.
+// Threads: the loop's thread; wake() on any thread.
 
 #pragma once
 
@@ -24,17 +24,18 @@
 
 namespace keel::io {
 
-// The state of a Receive, stored in its room: how it continues, and the bytes that arrived while it was paused.
+// The state of a Receive, stored in its room: how the Receive continues, and the bytes that arrived while it was
+// paused.
 struct [[gnu::packed, gnu::aligned(2)]] UringReceive {
   std::uint16_t ending : 1 = 0;  // See Engine::end_receive.
-  // Datagrams that this engine reads after poll reports them, instead of letting the kernel fill provided buffers.
+  // True: this engine reads datagrams itself after poll has reported them, instead of letting the kernel fill provided
+  // buffers.
   std::uint16_t polled : 1 = 0;
   std::uint16_t waiting_count : 14 = 0;
-  std::uint32_t waiting_first = Receive::none;  // Names of buffers.
+  std::uint32_t waiting_first = Receive::none;  // The names of waiting buffers.
   std::uint32_t waiting_last = Receive::none;
   std::int32_t waiting_final = 1;  // A final result that waits after the buffers; 1: none.
 };
-// The state of a SendDatagrams.
 struct UringSendDatagrams {
   bool polling = false;  // True while the send waits for room.
   msghdr message;
@@ -62,7 +63,8 @@ class UringEngine final : public SystemEngine {
   void close(int fd) noexcept override;
 
  private:
-  static constexpr std::uint64_t ignore_key = 1;  // The key of completions that no operation waits for: cancel, close.
+  // The key of completions for which no operation waits, which are those of cancel and close.
+  static constexpr std::uint64_t ignore_key = 1;
 
   explicit UringEngine(const UringOptions& options)
       : options_(options),
@@ -74,7 +76,7 @@ class UringEngine final : public SystemEngine {
 
   // --- The ring: uring.cc.
 
-  // Whether the kernel has completions that it posts only when it is called.
+  // Whether the kernel has completions that it posts only during a system call of this thread.
   bool kernel_has_more() const noexcept {
     return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   }
@@ -106,7 +108,7 @@ class UringEngine final : public SystemEngine {
   [[gnu::noinline]] int handle_own(std::uint64_t key, int result) noexcept;
   [[gnu::noinline]] int completed(Op& op, int result, std::uint32_t flags) noexcept;
   void arm_send(Send& op) noexcept;
-  // From now on its completion is counted like any other. `op` must be a send that was armed as unhurried.
+  // From now on the completion of `op`, which must be a send that was armed as unhurried, is counted like any other.
   void hurry(Op& op) noexcept {
     --unhurried_;
     op.unhurried = false;
@@ -120,7 +122,7 @@ class UringEngine final : public SystemEngine {
   Result<> probe_receive_limit();
   void begin_receive(Receive& op) noexcept;
   void arm_receive(Receive& op) noexcept;
-  // Call it once in each iteration: receives that found no buffer start again when there are some.
+  // Call it once in each iteration: it restarts the receives that found no buffer, as soon as there are buffers again.
   void feed_starved() noexcept {
     if (buffers_.is_empty()) return;
     while (Op* op = starved_.pop_front()) arm_receive(static_cast<Receive&>(*op));
@@ -172,16 +174,16 @@ class UringEngine final : public SystemEngine {
   std::uint32_t receive_limit_ = 0;  // The number of bytes after which a receive ends and starts again; 0: no limit.
   UringBuffers buffers_;
   List<Op> starved_;
-  const Op* filling_ = nullptr;  // The operation that filled its last buffers.
-  unsigned filled_ = 0;          // The number of buffers that it filled in a row.
+  const Op* filling_ = nullptr;  // The operation whose bytes filled the most recent buffers.
+  unsigned filled_ = 0;          // The number of buffers in a row that filling_ has filled.
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
   Instant timeout_at_ = Instant::never();  // When the pending timeout expires; never: none is pending.
-  // The maximum number of messages in an iteration.
+  // The maximum number of messages to other workers in an iteration.
   static constexpr unsigned told_max = 16;
   std::shared_ptr<WakeUp<>> told_[told_max];
   unsigned told_count_ = 0;
-  unsigned unhurried_ = 0;  // The number of unhurried sends that are armed, or whose completions were not handled.
+  unsigned unhurried_ = 0;  // The number of unhurried sends that are armed, or whose completions were not handled yet.
 };
 
 }  // namespace keel::io

@@ -1,14 +1,14 @@
-// Records whether an engine is being woken. One wake-up is enough for everything that is queued until its owner looks;
-// no thread relies on a wake-up that still waits for the end of another worker's iteration.
+// Records whether an engine is being woken. One wake-up is enough for all jobs that are queued before the engine's
+// owner checks its queue. No thread relies on a wake-up that still waits for the end of another worker's iteration.
 //
-//   queue.push(job);                                              // first, by whoever wakes
+//   queue.push(job);                                              // first, on the thread that wakes
 //   if (wake_up.now()) write(eventfd, …);                         // any thread
-//   if (wake_up.later()) queue_message();                         // a worker, whose iteration may last
-//   wake_up.leaves();  submit_messages();                         // as it ends
-//   wake_up.came();  queue.take_all();                            // the owner, after each that arrives
+//   if (wake_up.later()) queue_message();                         // a worker, in a possibly long iteration
+//   wake_up.leaves();  submit_messages();                         // at the end of that iteration
+//   wake_up.came();  queue.take_all();                            // the owner, after each wake-up
 //
 // Threads: any, except came(), which only the owner calls.
-// Cost:    one atomic operation each, later() two. A cache line.
+// Cost:    one atomic operation for each call, two for later(). The object occupies a cache line.
 
 #pragma once
 
@@ -23,7 +23,7 @@ class WakeUp {
   bool now() noexcept { return state_.exchange(sent, std::memory_order_acq_rel) != sent; }
 
   // True: the caller wakes the owner later, together with its next submission to the kernel; until leaves(), no other
-  // thread relies on it.
+  // thread relies on that wake-up.
   bool later() noexcept {
     // The value is written even if unchanged, so that a thread woken by an earlier wake-up sees what the caller has
     // queued before.
@@ -33,10 +33,10 @@ class WakeUp {
     }
     return state != sent;
   }
-  // The wake-up for which later() returned true is submitted to the kernel next.
+  // Call it directly before submitting to the kernel the wake-up for which later() returned true.
   void leaves() noexcept { state_.exchange(sent, std::memory_order_acq_rel); }
 
-  // A wake-up has arrived; the owner looks afterwards.
+  // Call it when a wake-up has arrived, before the owner checks its queue.
   void came() noexcept { state_.exchange(none, std::memory_order_acq_rel); }
 
  private:

@@ -11,7 +11,7 @@ namespace keel::sim {
 namespace {
 
 constexpr std::size_t udp_bytes_max = 65'507;  // The limit of IPv4: 65,535 bytes less the headers.
-// Higher than the number of any direction of a connection.
+// Numbers of senders begin here, above the number of any direction of a connection.
 constexpr std::uint64_t whom_first = std::uint64_t{1} << 40;
 
 }  // namespace
@@ -78,8 +78,9 @@ int Datagrams::send(Socket& at, io::SendDatagrams& op) {
   return 0;
 }
 
-// Joined like UDP_GRO does: consecutive datagrams of the same sender, all of one size except the last, which may be
-// shorter (Linux, net/ipv4/udp_offload.c). Whether they are joined is random, as it is for Linux.
+// Joins datagrams as UDP_GRO does: consecutive datagrams of the same sender, all of one size except the last, which may
+// be shorter (Linux, net/ipv4/udp_offload.c). Whether datagrams are joined is random, as on Linux, where a program
+// cannot predict it.
 DatagramSide::Packet Datagrams::take(DatagramSide& side, bool join) {
   const auto next = [&side] {
     DatagramSide::Packet packet = std::move(side.inbox.front());
@@ -124,7 +125,7 @@ int Datagrams::send_one(Socket& at, const Address& to, std::string_view bytes) {
   const SocketPtr sender = network_.shared(at.fd);
   Address from = at.address;
   if (to.is_unix()) {
-    // Nothing is lost between Unix sockets: either the receiver has room or the sender gets an error.
+    // Nothing is lost between Unix sockets: if the receiver has no room, the sender gets an error.
     const SocketPtr into = receiver(from, to);
     if (into == nullptr) return ENOENT;
     if (bytes.size() > world_.options.buffer_bytes) return EMSGSIZE;

@@ -19,9 +19,9 @@ constexpr std::uint64_t sector_bytes = 512;
 struct Node {
   std::uint64_t id = 0;
   std::string cached;             // The content that a read returns.
-  std::string durable;            // The content on the disk. Its size is the size of the file there.
+  std::string durable;            // The content on the disk, as large as the file on the disk.
   std::set<std::uint64_t> dirty;  // The numbers of the pages of `cached` that the next sync writes. After a failed
-                                  // sync, other pages may differ from the disk too.
+                                  // sync, other pages may differ from the disk, too.
 };
 using NodePtr = std::shared_ptr<Node>;
 using Names = std::map<std::string, NodePtr, std::less<>>;
@@ -31,7 +31,7 @@ std::string_view folder_of(std::string_view path) noexcept {
   return slash == path.npos ? std::string_view() : path.substr(0, slash);
 }
 
-// Copies bytes [at, at + size) of `from` over those of `to`; zeros after the end of `from`.
+// Copies bytes [at, at + size) of `from` over those of `to`; where `from` has ended, the bytes of `to` become zeros.
 void copy_range(std::string& to, const std::string& from, std::uint64_t at, std::uint64_t size) {
   if (at >= to.size()) return;
   size = std::min(size, to.size() - at);
@@ -87,7 +87,7 @@ struct Disk::State {
   std::uint64_t hash = 0;
   std::uint64_t nodes_made = 0;
   std::uint64_t changes = 0;
-  std::uint64_t changes_left = 0;  // How many changes until the power fails; 0: it does not.
+  std::uint64_t changes_left = 0;  // How many changes until the power fails; 0: the power does not fail.
   std::uint64_t life = 1;
   bool on = true;
   Names names;          // The names that a program sees.
@@ -110,7 +110,7 @@ struct Disk::State {
     return on && handle.life == life ? handle.node.get() : nullptr;
   }
 
-  // Counts a change. Counts a change; true: the power fails during it.
+  // Counts a change. True: the power fails during this change.
   bool loses_power() noexcept {
     ++changes;
     return changes_left != 0 && --changes_left == 0;
@@ -121,7 +121,7 @@ struct Disk::State {
     return true;
   }
 
-  // The space that is left for `node` to grow to.
+  // The size to which `node` can grow.
   std::uint64_t reach_of(const Node& node) const noexcept {
     if (faults.capacity_bytes == UINT64_MAX) return UINT64_MAX;
     std::uint64_t used = 0;
@@ -175,14 +175,16 @@ struct Disk::State {
     node.dirty.clear();
   }
 
-  // The content that a power loss leaves of a file: each of its unsynced pages is kept with probability `keep`.
+  // Sets `node` to the content that remains after a power loss: each of its unsynced pages is kept with probability
+  // `keep`.
   void lose(Node& node, double keep) {
     const std::uint64_t old_size = node.durable.size();
     const std::uint64_t new_size = node.cached.size();
     std::uint64_t size = new_size;
     if (old_size != new_size && !random.chance(keep)) {
       ++counts.sizes_lost;
-      // Shrinking is one change of the file system; growing may be several.
+      // A file shrinks in one change of the file system, but may grow in several, so only a growing file can end in
+      // between.
       const std::uint64_t first = old_size / page_bytes + 1;
       const std::uint64_t between = old_size < new_size ? (new_size - 1) / page_bytes + 1 - first : 0;
       size = between == 0 || random.chance(0.5) ? old_size : (first + random.below(between)) * page_bytes;
@@ -405,7 +407,7 @@ int Disk::sync_folder(std::string_view path) {
   if (!state.on) return end(-EIO);
   if (state.loses_power()) return power_off(), end(-EIO);
   if (!state.faults.syncs) return end(0);
-  // The names stay unsynced: the journal of a folder is not lost like pages are.
+  // The names stay unsynced but are not lost: unlike pages, they remain in the file system's journal.
   if (state.fails(state.faults.sync_error, state.counts.sync_errors)) return end(-EIO);
   ++state.counts.syncs;
   const auto is_here = [folder](const auto& named) { return folder_of(named.first) == folder; };

@@ -1,4 +1,4 @@
-// keel/io/testing/disk.h — a disk in memory that forgets data that was not synced, and fails on purpose.
+// keel/io/testing/disk.h — a disk in memory that can lose data that was not synced, and that fails on purpose.
 //
 //   sim::Disk disk(seed);
 //   const int file = disk.open("/data/log", true);
@@ -6,23 +6,24 @@
 //   disk.sync(file);
 //   disk.sync_folder("/data/log");             // without this the file itself may be gone
 //   disk.power_off();                          // everything fails with EIO from here on
-//   disk.power_on();                           // what was synced is there; of the rest, what the seed says
+//   disk.power_on();                           // synced data is there; the seed decides about all other data
 //
-// Written bytes are in the cache until sync(). At a power loss each 4 KiB page that was not synced is kept, lost or
-// torn into 512-byte sectors that are old or new, independently of the other pages; beyond the old end of the file, a
-// lost sector is zeros or garbage. The size is the old one or the new one, or, if the file grew, a page boundary in
-// between. A file's name belongs to its folder: its creation, removal or renaming is durable only after sync_folder().
-// This is what fsync(2) promises, and harsher than ext4, whose fsync of a new file also keeps the name. The kernel may
-// write a page early (DiskFaults::write_back).
+// Written bytes are in the cache until sync(). At a power loss, each 4 KiB page that was not synced is kept, lost or
+// torn, independently of the other pages. In a torn page, each 512-byte sector is old or new. Beyond the old end of the
+// file, a lost sector is zeros or garbage. The file then has its old size or its new size, or, if it grew, a size at a
+// page boundary in between. A file's name belongs to its folder: its creation, removal or renaming is durable only
+// after sync_folder(). These rules are what fsync(2) promises, and are harsher than ext4, whose fsync of a new file
+// also keeps the name. The kernel may write a page early (DiskFaults::write_back).
 //
-// A sync that fails leaves each page either written or dropped, and no page is written by a later sync unless it was
-// written to again; a dropped page reads as new or, once evicted from the cache, as old ("fsyncgate").
+// A sync that fails leaves each page either written or dropped. A later sync writes a dropped page only if the program
+// has written to that page again. A read of a dropped page returns the new content or, once the page is evicted from
+// the cache, the old content ("fsyncgate").
 //
-// Folders are the part of a path before its last '/'; they need not be created.
+// The folder of a file is the part of its path before the last '/'; folders need not be created.
 //
-// Result:   every operation returns -errno, or 0 or the value that its comment names.
+// Result:   every operation returns -errno on failure; otherwise 0, or the value that its comment names.
 // Threads:  one.
-// Cost:     two copies of each file; the trace hashes what is written. For tests.
+// Cost:     two copies of each file, and a hash of all written bytes for the trace. For tests.
 
 #pragma once
 
@@ -36,17 +37,19 @@ namespace keel::sim {
 
 // Probabilities of faults; all are 0 by default.
 struct DiskFaults {
-  double read_error = 0;  // Per read: EIO.
+  double read_error = 0;  // The probability for each read: EIO.
   // The probability for each write, truncate, make, remove and rename: EIO; a part of the write may have happened.
   double write_error = 0;
   double sync_error = 0;   // The probability for each sync of a file or a folder: EIO.
   double short_read = 0;   // The probability for each read: it returns fewer bytes than requested.
   double short_write = 0;  // The probability for each write: it writes only a part of the bytes.
   double write_back = 0;  // The probability for each write: a page of this file that waits for a sync is written early.
-  std::uint64_t capacity_bytes = UINT64_MAX;  // The limit for the sum of all sizes; beyond it ENOSPC.
-  bool syncs = true;                          // False: sync() does nothing and returns 0, like a lying disk.
+  // The limit for the sum of all sizes; a write beyond it fails with ENOSPC.
+  std::uint64_t capacity_bytes = UINT64_MAX;
+  bool syncs = true;  // False: sync() does nothing and returns 0, as a disk does that only pretends to sync.
 
-  // A mix that depends only on `seed`; about one fault in three is off. It sets no capacity limit, and syncs work.
+  // Returns a mix of faults that depends only on `seed`; about one fault in three is off. The mix has no capacity
+  // limit, and its syncs work.
   static DiskFaults faulty(std::uint64_t seed);
 };
 
@@ -54,9 +57,9 @@ struct DiskFaults {
 struct DiskCounts {
   std::uint64_t syncs = 0;
   std::uint64_t power_losses = 0;
-  std::uint64_t pages_lost = 0;   // They are counted at power losses.
-  std::uint64_t pages_torn = 0;   // They are counted at power losses.
-  std::uint64_t sizes_lost = 0;   // They are counted at power losses.
+  std::uint64_t pages_lost = 0;   // Pages that power losses have lost.
+  std::uint64_t pages_torn = 0;   // Pages that power losses have torn.
+  std::uint64_t sizes_lost = 0;   // Files whose new size a power loss has lost.
   std::uint64_t names_lost = 0;   // Names whose creation, removal or renaming was lost.
   std::uint64_t pages_early = 0;  // Pages that were written before their sync.
   std::uint64_t read_errors = 0;
@@ -79,31 +82,32 @@ class Disk {
 
   // Returns a descriptor. ENOENT: the file does not exist, and O_CREAT is not set.
   int open(std::string_view path, bool make);
-  // Works even without power. A removed file exists until its last descriptor is closed.
+  // Closes a descriptor, even without power. A removed file exists until its last descriptor is closed.
   void close(int fd) noexcept;
-  // The number of bytes read: less than asked only at the end of the file.
+  // Returns the number of bytes read: fewer than requested only at the end of the file, or by DiskFaults::short_read.
   std::int64_t read(int fd, std::span<char> into, std::uint64_t at);
-  // The number of bytes written. ENOSPC.
+  // Returns the number of bytes written. ENOSPC: capacity_bytes is reached.
   std::int64_t write(int fd, std::string_view bytes, std::uint64_t at);
   int truncate(int fd, std::uint64_t size);
   std::int64_t size(int fd);
   int sync(int fd);
 
-  // The size. ENOENT.
+  // Returns the size of the file. ENOENT: there is no such file.
   std::int64_t find(std::string_view path);
-  // ENOENT.
+  // ENOENT: there is no such file.
   int remove(std::string_view path);
-  // Replaces `to`. ENOENT.
+  // Renames `from` to `to`, and replaces an existing `to`. ENOENT: there is no file `from`.
   int rename(std::string_view from, std::string_view to);
-  // Syncs the folder of `path`: its names.
+  // Syncs the folder of `path`, which makes the names in it durable.
   int sync_folder(std::string_view path);
 
   bool is_on() const noexcept;
   void power_off() noexcept;
-  // The power fails during the `changes`th change from now (1: the next): a write, truncate, create, remove, rename or
-  // sync of any file. That change may or may not be cached; a sync is not carried out. 0: never.
+  // The power fails during the `changes`th change from now (1: the next change). A change is a write, truncate, create,
+  // remove, rename or sync of any file. The interrupted change may or may not be cached; an interrupted sync is not
+  // carried out. 0: the power does not fail.
   void power_off_after(std::uint64_t changes) noexcept;
-  // Descriptors from before remain unusable and can only be closed.
+  // Descriptors from before the power loss remain unusable and can only be closed.
   void power_on();
   // The number of changes that were made to the disk so far.
   std::uint64_t changes() const noexcept;

@@ -91,7 +91,7 @@ int Files::carry_out(io::FileOp& op) {
 
 namespace {
 
-// The path in the form of the disk, without links; nothing if it leads out of the folder where it begins.
+// The path in the form that the disk uses, without links; nullopt if the path leads out of `folder`.
 std::optional<std::string> path_beneath(const std::string& folder, std::string_view path) {
   if (path.starts_with('/')) return std::nullopt;
   std::vector<std::string_view> segments;

@@ -19,7 +19,7 @@ constexpr std::uint16_t first_ephemeral_port = 32768;
 constexpr std::size_t piece_bytes_max = 16 * 1024;
 constexpr std::size_t file_bytes_max = 64 * 1024;  // How much of a file is sent in one step.
 
-// Names one direction of a connection, towards `side`.
+// The number of one direction of a connection, the one towards `side`.
 std::uint64_t direction(const Connection& connection, int side) noexcept {
   return connection.id * 2 + static_cast<std::uint64_t>(side);
 }
@@ -53,7 +53,8 @@ bool covers(const Address& bound, const Address& wanted) noexcept {
 
 bool is_broadcast(const Address& address) noexcept {
   if (address.family() != AF_INET) return false;
-  // Every host has this address, and it is also the loopback: the simulation has no networks.
+  // The simulation has one network with all hosts, so the only directed broadcast address is that of the loopback
+  // network.
   const in_addr_t to = ntohl(reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr.s_addr);
   return to == INADDR_BROADCAST || to == 0x7fffffff;
 }
@@ -104,7 +105,7 @@ SocketPtr Network::new_socket(int family) {
 Socket& Network::socket(int fd) {
   KEEL_CHECK(fd >= first_fd && static_cast<std::size_t>(fd) < sockets_.size() &&
                  sockets_[static_cast<std::size_t>(fd)] != nullptr,
-             "a descriptor is used only while it is open");
+             "a descriptor can be used only while it is open");
   return *sockets_[static_cast<std::size_t>(fd)];
 }
 void Network::forget(const SocketPtr& socket) {
@@ -190,7 +191,7 @@ void Network::syn(const SocketPtr& client, std::uint32_t attempt, const Address&
   plan_faults(connection);
 }
 
-// RFC 4291 §2.5.5.2: ::ffff:192.0.2.1.
+// An IPv4 address is shown as ::ffff:192.0.2.1 to an IPv6 socket (RFC 4291 §2.5.5.2).
 Address Network::seen(const Socket& by, int side) noexcept {
   const Address& address = by.connection->address[side];
   if (!by.connection->is_mapped || by.side == 0) return address;
@@ -302,7 +303,7 @@ void Network::send_fin(const ConnectionPtr& connection, int from) {
 }
 
 void Network::send_reset(const ConnectionPtr& connection, int side) {
-  // A reset either comes after the data sent before it, or overtakes data in a queue, which is then lost.
+  // A reset either arrives after the data sent before it, or overtakes queued data, which is then lost.
   const Instant when = world_.random.chance(0.5) ? arrival(*connection, side) : world_.now + latency(*connection, side);
   world_.at(when, [this, connection, side] {
     if (!connection->vanished) on_reset(connection, side);
@@ -317,7 +318,7 @@ void Network::on_reset(const ConnectionPtr& connection, int side) {
   end.error = end.fin ? EPIPE : ECONNRESET;
   Socket* socket = end.socket;
   if (socket == nullptr) return;
-  // The error is reported once: to the reader or to the sender, whichever asks first.
+  // The error is reported only once, to the reader or to the sender.
   if (socket->out != nullptr && (socket->in == nullptr || world_.random.chance(0.5))) {
     complete(*socket, *socket->out, -send_error(end));
   }
@@ -331,7 +332,7 @@ std::size_t Network::space(const Connection& connection, int from) const noexcep
   return used < world_.options.buffer_bytes ? world_.options.buffer_bytes - used : 0;
 }
 
-// Sends `bytes` of the send; true when nothing is left.
+// Sends the next `bytes` bytes of `op`; true when none are left.
 bool Network::push(Socket& at, io::Send& op, std::size_t bytes) {
   op.sent += bytes;
   for (;;) {

@@ -26,7 +26,7 @@ Result<Fault> parse_fault(std::string_view text) {
   };
   if (first == text.npos || second == text.npos || name == std::end(fault_names) ||
       !number(text.substr(first + 1, second - first - 1), fault.whom) || !number(text.substr(second + 1), fault.nth)) {
-    return Error::text(Code::InvalidArgument, "not a fault like reset:3:0: " + std::string(text));
+    return Error::text(Code::InvalidArgument, "expected a fault such as reset:3:0, not " + std::string(text));
   }
   fault.kind = static_cast<FaultKind>(name - fault_names);
   return fault;

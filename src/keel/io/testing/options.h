@@ -33,9 +33,9 @@ enum class FaultKind : std::uint8_t {
   NoRoom
 };
 
-// One fault by name: its kind, its target (a connection, one direction of it, a listener, a loop, a socket that sends
-// datagrams), and the number of the opportunity at which it strikes. Whether it strikes, and how, depends on the seed
-// and on this name, and on nothing else: one fault may be left out without changing the others. As text:
+// Identifies one fault: its kind, its target (a connection, one direction of it, a listener, a loop, a socket that
+// sends datagrams), and the number of the opportunity at which it strikes. The seed and these three values alone
+// determine whether and how the fault strikes, so one fault can be left out without changing the others. As text:
 // "reset:3:0".
 struct Fault {
   FaultKind kind = FaultKind::Reset;
@@ -49,25 +49,26 @@ Result<std::vector<Fault>> parse_faults(std::string_view text);  // InvalidArgum
 // Seed, delays and faults of a simulation.
 struct SimOptions {
   std::uint64_t seed = 1;
-  Duration latency_min = 20_us;  // The delay of every packet, one way, and of every operation on a file.
+  Duration latency_min = 20_us;  // The bounds of the delay of each packet, one way, and of each file operation.
   Duration latency_max = 1_ms;
-  std::uint32_t buffer_bytes = 256 * 1024;  // Maximum of sent and unread bytes, per direction; then the sender waits.
+  std::uint32_t buffer_bytes = 256 * 1024;  // The maximum of unread bytes per direction; the sender then waits.
   double instant_send = 0.5;                // Probability that a Send that fits completes inside submit().
   std::uint32_t trace_bytes_max = 0;        // The number of bytes at the end of the trace that are kept as text.
 
-  // Faults: probabilities, none by default.
+  // The probabilities of faults; all are 0 by default.
   double reset = 0;           // For each connection: both ends are reset at a random moment of its first second.
   double vanish = 0;          // For each connection: from a random moment nothing more is delivered, without an error.
-  double accept_failure = 0;  // Per accepted connection: Accept ends with EMFILE; the connection stays queued.
-  double short_delivery = 0;  // For each delivery: it has one byte.
+  double accept_failure = 0;  // For each accepted connection: Accept ends with EMFILE; the connection stays queued.
+  double short_delivery = 0;  // For each delivery: it has only one byte.
   double long_delay = 0;      // For each packet and operation on a file: up to 2 s of additional delay.
   double stall = 0;           // For each iteration: the loop is not scheduled for up to 300 ms.
   double clock_jump = 0;      // For each jump of virtual time: the calendar moves by up to an hour, either way.
-  double loss = 0;            // For each datagram of UDP: it does not arrive.
-  double duplicate = 0;       // For each datagram of UDP: it arrives twice, the second time up to 20 ms later.
-  double reorder = 0;  // For each datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
-  double no_room = 0;  // For each datagram of UDP: its sender gets ENOBUFS, as if the system had no memory.
-  // If set, only those faults strike that are in this list (shrink.h).
+  double loss = 0;            // For each UDP datagram: it does not arrive.
+  double duplicate = 0;       // For each UDP datagram: it arrives twice, the second time up to 20 ms later.
+  // For each UDP datagram: it arrives up to 20 ms later, and does not delay the datagrams after it.
+  double reorder = 0;
+  double no_room = 0;  // For each UDP datagram: its sender gets ENOBUFS, as if the system had no memory.
+  // If set, only the faults in this list strike (shrink.h).
   std::optional<std::vector<Fault>> only = {};
 
   // A mix of faults that depends only on `seed`; about one fault in four is off.

@@ -21,13 +21,14 @@ class Shrinking {
     regular = least_;
     regular.instant_send = 1;
     fails(regular);
-    // After the timing was made regular, another fault may have become unnecessary.
+    // After the timing has been made regular, more faults may be unnecessary than before.
     leave_out_faults();
     return {least_, runs_};
   }
 
  private:
-  // If the run fails, it is the smallest failing one so far, with exactly the faults that occurred.
+  // Runs with `options`. If the run fails, it becomes the smallest failing run so far, with exactly the faults that
+  // occurred in it.
   bool fails(const SimOptions& options) {
     if (runs_ == runs_max_) return false;
     ++runs_;
@@ -39,7 +40,7 @@ class Shrinking {
     return true;
   }
 
-  // Leaves out parts of the list of faults, of decreasing size.
+  // Leaves out smaller and smaller parts of the list of faults.
   void leave_out_faults() {
     std::size_t part = struck_.size();
     while (part > 0) {
@@ -61,7 +62,7 @@ class Shrinking {
   }
 
   SimOptions least_;
-  std::vector<Fault> struck_;  // The faults that occurred in its run.
+  std::vector<Fault> struck_;  // The faults that occurred in the run with least_.
   FunctionRef<Trial(const SimOptions&)> run_;
   const int runs_max_;
   int runs_ = 0;

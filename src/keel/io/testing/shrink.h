@@ -6,13 +6,14 @@
 //   });
 //   std::puts(least.options.to_string().c_str());     // seed=7 … only=reset:3:0
 //
-// Leaves out faults, half of them, a quarter, … one at a time, for as long as the run still fails (A. Zeller and
-// R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002), and then makes the rest regular: one
-// latency, sends that complete immediately. In the end every remaining fault is needed. The test itself chooses the
-// size of the scenario, such as clients and messages: it can try smaller ones and shrink each that fails.
+// Leaves out faults (half of them at a time, then a quarter, and so on down to one) as long as the run still fails (A.
+// Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002), and then makes the run regular: a
+// single latency, and sends that complete immediately. In the end every remaining fault is needed. The test itself
+// chooses the size of the scenario, such as the number of clients and messages: it can try smaller scenarios, and
+// shrink each one that fails.
 //
 // Result:  the options of the last run that failed, with `only` set. If no run failed, the given options are returned.
-// Cost:    one run for each try; the number of faults that struck times its logarithm, at most `runs_max`.
+// Cost:    with n faults that struck, about n log n runs, at most `runs_max`.
 
 #pragma once
 
@@ -23,16 +24,16 @@
 
 namespace keel::sim {
 
-// One run: its faults, and whether it failed.
+// The outcome of one run: its faults, and whether it failed.
 struct Trial {
   bool failed = false;
-  std::vector<Fault> struck = {};  // Simulation::struck().
+  std::vector<Fault> struck = {};  // The result of Simulation::struck().
 };
 
 // The smallest set of faults that still fails.
 struct Shrunk {
   SimOptions options;
-  int runs = 0;  // The number of runs that it took.
+  int runs = 0;  // The number of runs that shrink() made.
 };
 
 Shrunk shrink(const SimOptions& failing, FunctionRef<Trial(const SimOptions&)> run, int runs_max = 1000);

@@ -38,7 +38,7 @@ class Simulation::Pool final : public Executor {
   Simulation& simulation_;
 };
 
-// Makes the simulation the thread's host and its pool the executor for a scope.
+// For a scope, makes the simulation the thread's host, and its pool the thread's executor.
 class OnPool {
  public:
   OnPool(Host& host, Executor& pool) noexcept
@@ -57,12 +57,12 @@ class OnPool {
 
 struct Worker {
   std::unique_ptr<io::Loop> loop;
-  Instant until;  // How long the loop would have slept.
+  Instant until;  // The time until which the loop would have slept.
   Instant stalled_until;
-  int idle_turns = 0;  // Iterations without any work although `until` had passed.
-  bool again = true;   // Another iteration may have work, whatever `until` is.
+  int idle_turns = 0;  // The number of iterations without any work although `until` had passed.
+  bool again = true;   // The next iteration may have work even before `until`.
   std::size_t ready = 0;
-  std::uint64_t turns = 0;  // Iterations with work: opportunities for faults.
+  std::uint64_t turns = 0;  // The number of iterations with work; each iteration is an opportunity for a fault.
 };
 
 struct Simulation::State {
@@ -88,7 +88,7 @@ struct Simulation::State {
   TimerWheel pool_timers;
   DelayedJobs pool_delayed;
   std::int64_t wall_offset_ns;
-  std::uint64_t jumps = 0;  // Jumps of time: opportunities for faults.
+  std::uint64_t jumps = 0;  // The number of jumps of time; each jump is an opportunity for a fault.
   int turning = -1;         // The worker that runs now.
   std::vector<std::unique_ptr<Worker>> workers;
 
@@ -117,7 +117,7 @@ struct Simulation::State {
     if (handled != 0) worker.again = true;
     worker.idle_turns = handled != 0 || worker.until > world.now ? 0 : worker.idle_turns + 1;
     if (handled != 0) world.trace("turn w{} {}", index, handled);
-    // Work takes time.
+    // Each iteration takes some virtual time.
     world.now = world.now + world.random.between(1_us, 10_us);
     if (handled == 0) return handled;
     if (auto how = world.strikes(world.options.stall, FaultKind::Stall, index, worker.turns++)) {
@@ -138,7 +138,7 @@ struct Simulation::State {
       turn(choice[world.random.below(choice.size())]);
       return true;
     }
-    // Work may have been started outside of an iteration: so every loop is asked how long it would sleep now.
+    // Work may have been started outside an iteration, so every loop is asked how long it would sleep now.
     int handled = 0;
     for (std::size_t i = 0; i < workers.size(); ++i) {
       if (workers[i]->stalled_until <= world.now) handled += turn(i);
@@ -216,14 +216,14 @@ class Simulation::Engine final : public io::Engine, public Completer {
     op.pending = true;
     if (op.kind == io::Kind::ReceiveDatagrams) {
       KEEL_CHECK(at.in == nullptr && at.datagrams != nullptr,
-                 "a socket for datagrams has one ReceiveDatagrams at a time");
+                 "a socket for datagrams can have only one pending ReceiveDatagrams");
       at.in = &op;
       at.in_by = this;
       if (at.datagrams->has_news()) make_ready(op);
       return false;
     }
     if (op.kind == io::Kind::Receive || op.kind == io::Kind::Accept) {
-      KEEL_CHECK(at.in == nullptr, "a socket has one pending Receive or Accept at a time");
+      KEEL_CHECK(at.in == nullptr, "a socket can have only one pending Receive or Accept");
       at.in = &op;
       at.in_by = this;
       if (op.kind == io::Kind::Accept && !at.listening) {
@@ -235,7 +235,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
       }
       return false;
     }
-    KEEL_CHECK(at.out == nullptr, "a socket has one pending Send, Connect or SendDatagrams at a time");
+    KEEL_CHECK(at.out == nullptr, "a socket can have only one pending Send, Connect or SendDatagrams");
     at.out = &op;
     at.out_by = this;
     ++at.attempt;
@@ -269,7 +269,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     op.paused = false;
     if (op.pending) make_ready(op);
   }
-  // Bytes that are not delivered yet are in the inbox.
+  // No bytes are lost: those that were not delivered stay in the inbox.
   void end_receive(io::Receive& op) noexcept override { cancel(op); }
 
   io::Held hold(io::Receive& op) noexcept override {
@@ -616,7 +616,7 @@ std::uint64_t Simulation::random() noexcept { return state_->world.random.next()
 void Simulation::start_timer(Timer& timer, Instant at) noexcept { state_->pool_timers.start(timer, at); }
 void Simulation::stop_timer(Timer& timer) noexcept { state_->pool_timers.stop(timer); }
 std::unique_ptr<Thread> Simulation::start_thread(const char*, Function<void()>) {
-  KEEL_CHECK(false, "a simulation has one thread: work goes to its pool()");
+  KEEL_CHECK(false, "a simulation has only one thread: run the work on the pool() of the simulation");
   return nullptr;
 }
 

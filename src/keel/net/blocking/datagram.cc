@@ -15,7 +15,7 @@
 namespace keel::blocking {
 namespace {
 
-void never_done(io::Op&) noexcept {}  // These operations are never submitted.
+void never_done(io::Op&) noexcept {}  // The operations of this file are never submitted.
 
 Error shut_down() noexcept { return Error(Code::Cancelled, "the socket was shut down"); }
 
@@ -36,9 +36,10 @@ struct DatagramSocket::State {
 
   io::ReceiveDatagrams incoming;  // The operation into whose result fields the batch puts a datagram.
   io::DatagramBatch batch;
-  int count = 0;          // Datagrams in the batch.
-  int shown = 0;          // The number of returned datagrams.
-  std::string_view left;  // The rest of the last received bytes, if these consist of several datagrams.
+  int count = 0;  // Datagrams in the batch.
+  int shown = 0;  // The number of returned datagrams.
+  // The bytes of the last packet that were not returned yet, if the packet consists of several datagrams.
+  std::string_view left;
   const bool is_unix;
   bool shut = false;  // Accessed by atomic builtins.
 };
@@ -47,7 +48,7 @@ struct DatagramSocket::State {
 Result<> DatagramSocket::State::fill(Instant deadline) {
   while (shown == count) {
     const int read = is_shut() ? 0 : batch.read(incoming);
-    // After a shutdown, a read from the socket returns no datagram.
+    // After a shutdown, a read from the socket returns without a datagram.
     if (is_shut()) return shut_down();
     shown = 0;
     count = std::max(read, 0);
@@ -136,7 +137,8 @@ Result<std::size_t> DatagramSocket::send_many(std::span<const OutgoingDatagram> 
   outgoing.datagrams = datagrams.data();
   outgoing.count = static_cast<std::uint32_t>(std::min<std::size_t>(datagrams.size(), INT32_MAX));
   std::uint64_t calls = 0;
-  // Returns the number sent; sending the next one again returns the error.
+  // Returns the number of datagrams sent, if any; when the caller sends the next datagram again, the caller gets the
+  // error.
   const auto ended_by = [&outgoing](Error&& why) -> Result<std::size_t> {
     if (outgoing.sent != 0) return std::size_t{outgoing.sent};
     return std::move(why);
@@ -150,7 +152,7 @@ Result<std::size_t> DatagramSocket::send_many(std::span<const OutgoingDatagram> 
       }
     } else if (error == 0) {
       return std::size_t{outgoing.sent};
-    } else if (!state.is_shut()) {  // EPIPE.
+    } else if (!state.is_shut()) {  // A shutdown() during this call would cause EPIPE.
       return ended_by(Error::from_errno("send", error));
     }
   }

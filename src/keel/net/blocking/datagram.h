@@ -9,14 +9,14 @@
 //   }
 //   return fail(Code::Unavailable, "no reply");
 //
-// Every call takes a time limit; without one it waits forever. Signals do not end a wait. net/datagram.h describes how
-// UDP treats datagrams, and which ones may be sent.
+// Every call takes a time limit; a call without a time limit waits forever. Signals do not end a wait. net/datagram.h
+// describes how UDP treats datagrams, and which datagrams may be sent.
 //
 // Errors:    DeadlineExceeded when the time limit is reached, Cancelled after shutdown(); all others as in
-//            net/datagram.h. A receive that fails loses nothing.
+//            net/datagram.h. A receive that fails loses no datagram.
 // Ownership: owns its descriptor and room for 16 datagrams; movable between calls.
-// Threads:   one thread may receive and one may send at a time; shutdown() on any while the socket is open. Using it on
-//            a worker of a loop is a bug.
+// Threads:   one thread may receive and one may send at a time; any thread may call shutdown() while the socket is
+//            open. Using the socket on a worker of a loop is a bug.
 // Cost:      one system call for up to 16 datagrams that have arrived, and for up to 64 datagrams of send_many(); two
 //            more when a call has to wait. A socket reserves 1 MiB of address space; only the pages that are touched
 //            take memory.
@@ -38,44 +38,46 @@
 namespace keel::blocking {
 
 using Datagram = io::Datagram;                  // The fields bytes, from and cut; see op.h.
-using OutgoingDatagram = io::OutgoingDatagram;  // bytes, to, segment_bytes; see op.h.
+using OutgoingDatagram = io::OutgoingDatagram;  // The fields bytes, to and segment_bytes; see op.h.
 
-// A socket for datagrams whose calls block.
+// A socket for datagrams; its calls block.
 class DatagramSocket {
  public:
-  // Receives at `address`; with port 0, the system chooses the port. AlreadyExists, PermissionDenied. If the path of a
-  // Unix socket exists but no process has it open, it is taken over; the path remains when the socket is closed.
+  // Makes a socket that receives at `address`; with port 0, the system chooses the port. AlreadyExists,
+  // PermissionDenied. If the path of a Unix socket exists but no process has it open, the path is taken over; the path
+  // remains when the socket is closed.
   static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
-  // Sends to `peer` and receives only from it; nothing is sent yet. Errors for a Unix path: NotFound, Unavailable.
+  // Makes a socket that sends to `peer` and receives only from it; nothing is sent yet. Errors for a Unix path:
+  // NotFound, Unavailable.
   static Result<DatagramSocket> connect(const Address& peer, io::DatagramOptions options = {});
   DatagramSocket(DatagramSocket&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   DatagramSocket& operator=(DatagramSocket&& other) noexcept;
   ~DatagramSocket() { close(); }
 
-  // The next datagram.
+  // Waits for the next datagram.
   Result<Datagram> receive(Duration timeout = Duration::forever());
-  // Sends `bytes` to `to`, or to the address that the socket is connected to. If `segment_bytes` is set, they are sent
-  // as several datagrams of that size; the last one may be shorter.
+  // Sends `bytes` to `to`, or to the address that the socket is connected to. If `segment_bytes` is set, the bytes are
+  // sent as several datagrams of that size; the last one may be shorter.
   Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever(),
                 std::uint32_t segment_bytes = 0);
-  // Sends several datagrams in order, and returns the number sent. If this is less than all of them, the next one
-  // failed or the time limit was reached. The call fails when this happens to the first one.
+  // Sends several datagrams in order, and returns the number sent. If some datagrams were not sent, the first of these
+  // failed or the time limit was reached. If not even the first datagram was sent, the call fails.
   Result<std::size_t> send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout = Duration::forever());
-  // Ends waiting and later calls on this socket with Cancelled.
+  // Makes all waiting and later calls on this socket fail with Cancelled.
   void shutdown() noexcept;
   void close() noexcept;
 
-  // Call it while the socket is open. Options of socket_options.h: the buffers, and for UDP those of IP, broadcast and
-  // multicast.
+  // Call it while the socket is open. Options of socket_options.h: those for buffers and, with UDP, those for IP,
+  // broadcast and multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
-  // As in net/datagram.h.
+  // net/datagram.h describes both functions.
   Result<> join_group(const Address& group, std::uint32_t interface = 0);
   Result<> leave_group(const Address& group, std::uint32_t interface = 0);
   Address local_address() const noexcept;
   Address peer_address() const noexcept;  // Empty when the socket is not connected.
   // The descriptor, which may be duplicated and passed to getsockopt, setsockopt, ioctl and poll (up to 16 datagrams
-  // may have been read ahead); the socket closes it.
+  // may have been read ahead); the socket closes the descriptor.
   int native_handle() const noexcept;
 
  private:

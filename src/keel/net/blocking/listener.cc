@@ -36,7 +36,8 @@ Result<Stream> Listener::accept(Duration timeout) {
 }
 
 void Listener::shutdown() noexcept {
-  // shutdown() alone is not sufficient: after it, accept on a Unix socket only reports that there is no connection.
+  // The system's shutdown() alone is not sufficient: after it, accept on a Unix socket only reports that there is no
+  // connection.
   __atomic_store_n(&is_shut_, true, __ATOMIC_RELEASE);
   ::shutdown(fd_, SHUT_RDWR);
 }

@@ -8,10 +8,10 @@
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: Cancelled after
 //            shutdown(), DeadlineExceeded, ResourceExhausted when descriptors or memory run out; a later accept may
 //            succeed.
-// Ownership: owns its descriptor; movable. The path of a Unix socket remains, and the next process that binds it takes
-//            it over.
-// Threads:   any number of threads may accept; shutdown() on any while the listener is open. Using it on a worker of a
-//            loop is a bug.
+// Ownership: owns its descriptor; movable. The path of a Unix socket remains, and the next process that binds this path
+//            takes it over.
+// Threads:   any number of threads may accept; any thread may call shutdown() while the listener is open. Using the
+//            listener on a worker of a loop is a bug.
 
 #pragma once
 
@@ -30,10 +30,10 @@ class Listener {
   ~Listener();
 
   Result<Stream> accept(Duration timeout = Duration::forever());
-  // Ends waiting and later accepts with Cancelled, so that the threads that accept can be joined. Connections that were
-  // not accepted are reset, at the latest when the listener is destroyed.
+  // Makes all waiting and later accepts fail with Cancelled, so that the threads that accept can be joined. Connections
+  // that were not accepted are reset, at the latest when the listener is destroyed.
   void shutdown() noexcept;
-  // The address on which it listens, with the port that the system chose for port 0.
+  // The address on which the listener listens, with the port that the system chose for port 0.
   Address address() const noexcept;
   // The descriptor, which may be passed to getsockopt, setsockopt and poll, duplicated or inherited; the listener
   // closes it.

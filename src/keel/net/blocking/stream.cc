@@ -34,7 +34,7 @@ Result<> wait_for(int fd, short events, Instant deadline) {
   for (;;) {
     int milliseconds = -1;
     if (!deadline.is_never()) {
-      // Rounded up, so that the wait does not end before the deadline.
+      // The time is rounded up, so that the wait does not end before the deadline.
       const std::int64_t left = (deadline - Host::system().now()).count_ns();
       milliseconds = left <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>((left + 999'999) / 1'000'000, INT_MAX));
     }
@@ -71,7 +71,7 @@ Result<> connect_until(int fd, const Address& address, Instant deadline) {
     if (connect(fd, address.system(), address.system_size()) == 0) return {};
     if (errno == EINPROGRESS || errno == EINTR) break;
     if (errno != EAGAIN) return Error::from_errno("connect", errno);
-    // A Unix socket whose listener's queue is full; the system does not report when there is room again.
+    // The queue of a Unix listener is full, and the system does not report when the queue has room again.
     if (Host::system().now() >= deadline) return fail(Code::DeadlineExceeded, "the time limit has passed");
     Host::system().sleep(1_ms);
   }
@@ -94,7 +94,7 @@ Result<Stream> connect_to(const Address& address, Instant deadline, const io::Co
 
 Result<Stream> connect_first(std::span<const Address> addresses, Instant deadline, const io::ConnectOptions& options) {
   Code code = Code::InvalidArgument;
-  std::string failures = addresses.empty() ? "connecting: there is no address" : "";
+  std::string failures = addresses.empty() ? "connecting: the list of addresses is empty" : "";
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     Instant until = deadline;
     if (!deadline.is_never()) {
@@ -111,7 +111,8 @@ Result<Stream> connect_first(std::span<const Address> addresses, Instant deadlin
   return Error::text(code, failures).from_environment();
 }
 
-// A call without a time limit waits in the kernel; one with a limit first checks, and then waits in poll.
+// A call without a time limit waits in the kernel; a call with a time limit first tries without waiting, and then waits
+// in poll.
 int flags_for(Instant deadline) noexcept { return deadline.is_never() ? 0 : MSG_DONTWAIT; }
 
 void set_blocking(int fd, bool blocking) noexcept {
@@ -203,7 +204,7 @@ void Stream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
 Address Stream::local_address() const noexcept { return internal::name_of(fd_, getsockname); }
 Address Stream::peer_address() const noexcept { return internal::name_of(fd_, getpeername); }
 
-// Receives more bytes after the unread ones; false: the peer has finished.
+// Receives more bytes after the unread bytes; false: the peer has finished.
 Result<bool> Stream::fill(Instant deadline) {
   in_.consume(std::exchange(taken_, 0));
   for (;;) {

@@ -5,7 +5,7 @@
 //   KEEL_TRY_VOID(stream.write("hello\n", 1_s));
 //   KEEL_TRY(Chunk line, stream.read_until("\n", 1024, 1_s));
 //
-// Every call takes a time limit; without one it waits forever. Signals do not end a wait.
+// Every call takes a time limit; a call without a time limit waits forever. Signals do not end a wait.
 //
 // Errors:    DeadlineExceeded when the time limit is reached; Unavailable with the errno when the connection breaks. A
 //            read that fails loses nothing: the next read returns the bytes that had arrived. After a write that fails,
@@ -13,7 +13,8 @@
 // Ownership: owns its descriptor and a buffer; movable. The destructor closes the connection: written bytes are still
 //            sent. But if received bytes were not read, the connection is reset, and the peer may lose bytes that it
 //            has not received yet; close_gently() prevents that.
-// Threads:   one thread at a time; shutdown() on any while the stream is open. Using it on a worker of a loop is a bug.
+// Threads:   one thread at a time; any thread may call shutdown() while the stream is open. Using the stream on a
+//            worker of a loop is a bug.
 // Cost:      a system call for each recv and send; two more when a call with a time limit has to wait.
 
 #pragma once
@@ -43,14 +44,15 @@ class Stream {
   // Unix socket.
   static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
-  // Connects to the first of several addresses that responds, trying one after the other: each gets an equal share of
-  // the remaining time, which it divides with the addresses after it; the last one gets all that remains. If there is
-  // no time limit, the system's limit applies, about two minutes for each silent address. An error names every address
-  // that was tried, and has the code of the last one. InvalidArgument: there is no address.
+  // Connects to the first of several addresses that responds, trying one after the other: the remaining time is divided
+  // equally between an address and those after it, so the last address gets all the time that remains. If there is no
+  // time limit, the system's limit applies, about two minutes for each silent address. An error names every address
+  // that was tried, and has the code of the last attempt. InvalidArgument: there is no address.
   static Result<Stream> connect(const std::vector<Address>& addresses, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
-  // Connects to one of the addresses of `host` in the same way. The look-up (getaddrinfo) has its own time limit, which
-  // the system sets; the time that it takes is subtracted from `timeout`.
+  // Looks up the addresses of `host`, and connects to the first one that responds, as connect() with several addresses
+  // does. The look-up (getaddrinfo) has its own time limit, which the system sets; the time that it takes is subtracted
+  // from `timeout`.
   static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Takes over a connected socket, and makes it blocking.
@@ -60,23 +62,24 @@ class Stream {
   Stream& operator=(Stream&& other) noexcept;
   ~Stream() { close(); }
 
-  // The next available bytes (at most 64 KiB, or the bytes that read_until() has gathered). Empty: the peer has
-  // finished writing.
+  // Waits for bytes and returns those that are available (at most 64 KiB, or the bytes that read_until() has gathered).
+  // Empty: the peer has finished writing.
   Result<Chunk> receive(Duration timeout = Duration::forever());
   // Copies at most `into.size()` bytes; returns their number, or 0 at the end.
   Result<std::size_t> read(std::span<char> into, Duration timeout = Duration::forever());
   // Fills `into`. Unavailable when the peer finishes too early; the message has the numbers of received and expected
   // bytes.
   Result<> read_exact(std::span<char> into, Duration timeout = Duration::forever());
-  // Reads up to and including the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
-  // the first `max` bytes do not contain it completely; Unavailable when the peer finishes without it.
+  // Reads up to and including the first `delimiter`. Empty: the peer has finished and no bytes were left. OutOfRange
+  // when the first `max` bytes do not contain the delimiter completely; Unavailable when the peer finishes without
+  // sending it.
   Result<Chunk> read_until(std::string_view delimiter, std::size_t max, Duration timeout = Duration::forever());
-  // Sends all of it, or fails.
+  // Sends all of `bytes`, or fails.
   Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
   // Writes several pieces in order, at most `parts_max`.
   Result<> write(std::span<const std::string_view> parts, Duration timeout = Duration::forever());
-  // Sends `bytes` bytes from `offset` on of a regular file, whose descriptor `file` is open for reading, with
-  // sendfile(2). OutOfRange when the file ends too early; InvalidArgument for a folder or a pipe. Reads of the disk
+  // Sends `bytes` bytes of a regular file, beginning at `offset`, with sendfile(2); `file` is a descriptor that is open
+  // for reading. OutOfRange when the file ends too early; InvalidArgument for a folder or a pipe. Reads of the disk
   // have no time limit.
   Result<> send_file(int file, std::uint64_t offset, std::uint64_t bytes, Duration timeout = Duration::forever());
   // Tells the peer that no more bytes will follow; reading continues.
@@ -86,9 +89,9 @@ class Stream {
   void shutdown() noexcept;
   void close() noexcept;
   // Closes so that the peer receives everything that was written, even if it keeps sending: shuts down writing, then
-  // reads and drops the bytes that the peer sends until it finishes, for at most `timeout` and `bytes_max` bytes; then
-  // closes in any case. On DeadlineExceeded, on OutOfRange (more than `bytes_max` arrived) and on Unavailable, the peer
-  // may not have received everything.
+  // reads and drops the bytes that the peer sends until the peer finishes, for at most `timeout` and `bytes_max` bytes;
+  // then closes in any case. On DeadlineExceeded, on OutOfRange (more than `bytes_max` arrived) and on Unavailable, the
+  // peer may not have received everything.
   Result<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // Call it while the stream is open; see socket_options.h.
@@ -96,8 +99,8 @@ class Stream {
   io::SocketOptions options() const;
   Address local_address() const noexcept;
   Address peer_address() const noexcept;
-  // The descriptor, which may be duplicated and passed to getsockopt, setsockopt, ioctl and poll (bytes that were read
-  // ahead are no longer in it); the stream closes it.
+  // The descriptor, which may be duplicated and passed to getsockopt, setsockopt, ioctl and poll; bytes that were read
+  // ahead are no longer in the descriptor. The stream closes the descriptor.
   int native_handle() const noexcept { return fd_; }
 
  private:

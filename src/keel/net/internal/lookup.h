@@ -8,7 +8,7 @@
 
 namespace keel::internal {
 
-// The error for an EAI_… that is not 0; `number`: errno, for EAI_SYSTEM.
+// The error for `status`, an EAI_… that is not 0. `number` is the errno; only EAI_SYSTEM uses it.
 Error lookup_error(std::string_view host, int status, int number);
 
 // Whether the name always stands for this machine (RFC 6761 §6.3).

@@ -1,16 +1,16 @@
-// keel/net/messages/client.h — a single connection that this program makes, without retries; pools of clients are in
-// pool.h.
+// keel/net/messages/client.h — a single connection that this program makes, without retries; pool.h has pools of
+// connections.
 //
 //   Client client = co_await Client::connect(*Address::parse("127.0.0.1:7000"));
 //   const Celsius now = co_await client->request<Celsius>(average);
 //   co_await client.close();
 //
 // Errors:    connect() fails as Stream::connect does, with DeadlineExceeded, with Protocol when the server speaks
-//            another protocol, with Unsupported when there is no common version, and with the server's reason when it
-//            closes the connection immediately.
+//            another protocol, with Unsupported when there is no common version, and with the server's reason when the
+//            server closes the connection immediately.
 // Ownership: owns its Peer; movable. The destructor closes the connection once the queued frames are sent, and stops
-//            the handlers, which end later: objects that they refer to must live until the loop ends, or until close()
-//            has completed.
+//            the handlers, which end later: objects to which the handlers refer must live until the loop ends, or until
+//            close() has completed.
 // Lifetime:  when the client is destroyed, tasks that wait for replies get Unavailable.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled connect() closes its socket.
@@ -39,10 +39,10 @@ class MessageMetrics;
 struct ClientOptions {
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  // Handlers for messages and requests of the server; they must outlive the client. Null: the client handles none.
+  // Handlers for messages and requests from the server; they must outlive the client. Null: the client handles none.
   const Handlers* handlers = nullptr;
   TransportLayers* layers = nullptr;  // tls::Layers, for TLS; must outlive the client. Null: no TLS.
-  // The host that the server's certificate must be valid for, if TLS is used. It must live until the client is
+  // The host that the server's certificate must be valid for, if TLS is used. The text must live until the client is
   // connected.
   std::string_view host = {};
   const MessageMetrics* metrics = nullptr;  // Must outlive the client (metrics.h). Null: no metrics.
@@ -65,7 +65,7 @@ class Client {
   }
   ~Client() { reset(); }
 
-  // Each throws a Bug (base/bug.h) when the client was moved from.
+  // The peer of the connection. Both operators throw a Bug (base/bug.h) when the client was moved from.
   Peer& operator*() const;
   Peer* operator->() const { return &**this; }
 

@@ -23,7 +23,7 @@ void put(Buffer& out, N number) {
 constexpr std::string_view magic = "KMSG";
 constexpr std::size_t hello_bytes = 4 + 2 + 1 + 2 + 2 + 4 + 4 + 4;
 
-// Numbers on the wire, which must never change.
+// The index of a code is its number on the wire, so the order must never change.
 constexpr Code codes[] = {
     Code::InvalidArgument, Code::OutOfRange,  Code::Unauthenticated,    Code::PermissionDenied,  Code::NotFound,
     Code::AlreadyExists,   Code::Conflict,    Code::FailedPrecondition, Code::ResourceExhausted, Code::DeadlineExceeded,
@@ -37,7 +37,8 @@ std::uint8_t number_of(Code code) noexcept {
   return i;
 }
 
-// The application's errors are sent with their code; for others, the code says only whether a retry may help.
+// The application's errors are sent with their code; for all other errors, the sent code says only whether a retry may
+// help.
 Code code_to_send(const Error& error) noexcept {
   if (error.is_bug()) return Code::Internal;
   if (!error.is_from_environment()) return error.code();
@@ -85,7 +86,7 @@ bool FrameReader::check_size(std::size_t size) noexcept {
   std::string_view rest = whole.substr(Frame::head_bytes);
   if ((flags & (has_deadline | has_trace | has_checksum_flag)) != 0) [[unlikely]] {
     if ((flags & has_checksum_flag) != 0) {
-      if (rest.size() < 4) return fail_with(Code::Protocol, "a frame is too short for its checksum");
+      if (rest.size() < 4) return fail_with(Code::Protocol, "a frame ends before its checksum field is complete");
       const std::string_view covered = whole.substr(0, whole.size() - 4);
       if (crc32c(covered) != load<std::uint32_t>(covered.data() + covered.size())) {
         return fail_with(Code::DataLoss, "the checksum of a frame is wrong");
@@ -94,12 +95,12 @@ bool FrameReader::check_size(std::size_t size) noexcept {
       rest.remove_suffix(4);
     }
     if ((flags & has_deadline) != 0) {
-      if (rest.size() < 4) return fail_with(Code::Protocol, "a frame is too short for its deadline");
+      if (rest.size() < 4) return fail_with(Code::Protocol, "a frame ends before its deadline field is complete");
       frame.time_left = Duration::milliseconds(load<std::uint32_t>(rest.data()));
       rest.remove_prefix(4);
     }
     if ((flags & has_trace) != 0) {
-      if (rest.size() < 16) return fail_with(Code::Protocol, "a frame is too short for its trace");
+      if (rest.size() < 16) return fail_with(Code::Protocol, "a frame ends before its trace field is complete");
       frame.trace = {load<std::uint64_t>(rest.data()), load<std::uint64_t>(rest.data() + 8)};
       rest.remove_prefix(16);
     }

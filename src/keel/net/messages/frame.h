@@ -1,7 +1,7 @@
 // keel/net/messages/frame.h — the frames that two programs exchange, without I/O: converts bytes to frames and back.
 //
 //   FrameReader reader(1 << 20);
-//   reader.feed(bytes);                                  // what has come, in pieces that are cut anywhere
+//   reader.feed(bytes);                                  // the received bytes, in pieces divided anywhere
 //   Frame frame;
 //   while (reader.next(frame)) handle(frame);            // its payload is a view, until the next call
 //   if (reader.problem() != nullptr) …                   // no frame of this protocol: nothing more can be read
@@ -20,9 +20,10 @@
 //             payload
 //       u32   CRC32C of all bytes before it            where flag 4 is set
 //
-// Errors:    problem() is a string literal. code() is Protocol, DataLoss for a wrong checksum and for a frame without
-//            one after a frame that had one, or OutOfRange for a frame that is too large.
-// Ownership: a payload is a view into the bytes that were fed, or into the reader if the frame arrived in pieces.
+// Errors:    problem() is a string literal. code() is Protocol, DataLoss for a wrong checksum and for a frame without a
+//            checksum after a frame that had one, or OutOfRange for a frame that is too large.
+// Ownership: a payload is a view of the bytes that were passed to feed(), or into the reader if the frame arrived in
+//            pieces.
 // Threads:   one at a time.
 // Cost:      a frame that arrives whole is not copied. For a frame that arrives in pieces, the reader keeps only the
 //            received bytes, whatever length the frame declares; an idle reader has no buffer.
@@ -47,17 +48,17 @@ enum class FrameKind : std::uint8_t {
   Hello = 1,     // Each side sends it first: Hello below.
   Message = 2,   // Needs no response.
   Request = 3,   // Gets one Response or Failure with its id.
-  Response = 4,  // Its payload is the reply.
-  Failure = 5,   // Its payload is an error (put_error).
-  Cancel = 6,    // The response to request `id` is no longer needed; the peer sends one nevertheless.
-  Open = 7,      // Opens the stream `id`: the lower half is its index, the upper half any number.
+  Response = 4,  // The payload is the reply.
+  Failure = 5,   // The payload is an error (put_error).
+  Cancel = 6,    // The response to request `id` is no longer needed; the peer sends a response nevertheless.
+  Open = 7,      // Opens the stream `id`: the lower half of the id is the stream's index, the upper half any number.
   Data = 8,      // One message of a stream.
   Credit = 9,    // The payload is a u32: how many more bytes may be sent in the stream.
   End = 10,      // The sender's direction of the stream has ended; a payload, if any, is the error that ended it.
   Abandon = 11,  // The sender accepts nothing more from the stream: the peer must end its direction.
   Ping = 12,
   Pong = 13,
-  Drain = 14,    // The sender accepts no new requests and streams.
+  Drain = 14,    // The sender accepts no new requests or streams.
   Close = 15,    // The last frame; the payload is the error.
   Session = 16,  // Belongs to a session over the connection (FrameSink in peer.h), which defines its payload.
 };
@@ -90,7 +91,7 @@ class FrameReader {
   // The next frame. False: there is no complete frame, and the incomplete part was kept; or there is a problem, which
   // is then permanent.
   bool next(Frame& frame);
-  // Tells the reader that the bytes which it has not taken yet now are at the end of `bytes`.
+  // Tells the reader that the bytes that it has not taken yet have moved to the end of `bytes`.
   void moved(std::string_view bytes) noexcept { rest_ = bytes.substr(bytes.size() - rest_.size()); }
 
   const char* problem() const noexcept { return problem_; }
@@ -137,12 +138,12 @@ struct Hello {
 
   std::uint8_t version_min = version;
   std::uint8_t version_max = version;
-  bool wants_checksums = false;       // Requests checksums: both sides send them if either requests them.
+  bool wants_checksums = false;       // Requests checksums: both sides send checksums if either side requests them.
   std::uint16_t requests_max = 0;     // The maximum number of concurrent requests.
   std::uint16_t streams_max = 0;      // The maximum number of streams that the peer may have open.
   std::uint32_t frame_bytes_max = 0;  // The maximum size of a whole frame.
   std::uint32_t stream_bytes = 0;     // The credit with which a stream begins.
-  std::uint32_t heartbeat_ms = 0;     // This side sends a ping after this time without a frame; 0: never.
+  std::uint32_t heartbeat_ms = 0;     // This side sends a ping when no frame has arrived for this time; 0: never.
 };
 // Appends the payload of a Hello.
 void put_hello(Buffer& out, const Hello& hello);
@@ -155,8 +156,8 @@ Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs);
 // error from the environment or a bug is sent without its message, and with the code Internal unless its own code says
 // that a retry may help.
 void put_error(Buffer& out, const Error& error);
-// Returns the error, which counts as one from the environment; its message is "the peer failed to handle the request"
-// if none was sent. Internal for an unknown code.
+// Returns the error, which counts as an error from the environment; its message is "the peer failed to handle the
+// request" if no message was sent. Its code is Internal if the payload has an unknown code.
 Error parse_error(std::string_view payload);
 
 }  // namespace keel::messages

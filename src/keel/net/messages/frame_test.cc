@@ -142,11 +142,11 @@ TEST(FrameReader, says_what_is_no_frame_and_stays_there) {
       {"\x00\x00\x00\x08\x11\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame is of an unknown kind"},
       {"\x00\x00\x00\x08\x02\x10\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame has an unknown flag"},
       {"\x00\x00\x00\x0b\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol,
-       "a frame is too short for its deadline"},
+       "a frame ends before its deadline field is complete"},
       {"\x00\x00\x00\x0b\x02\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol,
-       "a frame is too short for its trace"},
+       "a frame ends before its trace field is complete"},
       {"\x00\x00\x00\x0b\x02\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol,
-       "a frame is too short for its checksum"},
+       "a frame ends before its checksum field is complete"},
       {"\x00\x00\x00\x0c\x02\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"sv, Code::DataLoss,
        "the checksum of a frame is wrong"}};
   for (const Garbage& garbage : all) {

@@ -8,19 +8,21 @@
 //   handlers.on_stream<Rows>([&](Peer&, Rows which, MessageStream out) -> Task<> { … });
 //
 // A handler is a function or a lambda. A lambda is kept, with its captures, as long as the Handlers, so even a
-// coroutine lambda may have captures. It takes (Peer&, M), and returns a Task<Reply>, a Task<>, a Result<Reply>, a
-// reply or nothing. Its result is sent as the reply if the message was a request; for a one-way message it is dropped,
-// and an error is counted.
+// coroutine lambda may have captures. A handler takes (Peer&, M), and returns a Task<Reply>, a Task<>, a Result<Reply>,
+// a reply or nothing. The handler's result is sent as the reply if the message was a request; the result for a one-way
+// message is dropped, but an error is counted.
 //
-// The handlers of one-way messages start in the order of arrival; those that wait run concurrently.
+// The handlers of one-way messages start in the order of arrival; handlers that wait run concurrently.
 //
-// Errors:    an error or exception of a handler is sent to the peer (put_error in frame.h). Two handlers of one type
-//            are a bug (base/bug.h).
+// Errors:    an error or exception of a handler is sent to the peer (put_error in frame.h). Registering two handlers
+//            for one type is a bug (base/bug.h).
 // Lifetime:  must outlive the servers and clients that use it.
-// Threads:   must not change while servers or clients run; workers may share it if they may share its handlers.
+// Threads:   must not change while servers or clients run; workers may share a Handlers object if they may share its
+//            handlers.
 // Cancel:    a handler is stopped when the peer cancels its request, when its deadline passes, and when the connection
 //            ends.
-// Cost:      a search among the types; a handler that is a task also takes its coroutine frame and a block of the pool.
+// Cost:      a search among the registered types; a handler that is a task also takes its coroutine frame and a block
+//            of the pool.
 
 #pragma once
 
@@ -45,7 +47,7 @@ class Handlers {
   Handlers(const Handlers&) = delete;
   Handlers& operator=(const Handlers&) = delete;
 
-  // f(Peer&, M) for messages and requests of type M.
+  // Registers f(Peer&, M) for messages and requests of type M.
   template <class M, class F>
   Handlers& on(F f) {
     add(message_type_of<M>, internal::Incoming::What::Message, [f = std::move(f)](internal::Incoming& in) mutable {
@@ -55,8 +57,8 @@ class Handlers {
     });
     return *this;
   }
-  // f(Peer&, std::string_view) with the undecoded payload, which is borrowed during the call; a handler that returns a
-  // Task takes a Buffer.
+  // Registers f(Peer&, std::string_view), which gets the undecoded payload. The payload is borrowed during the call, so
+  // a handler that returns a Task must take a Buffer instead.
   template <class F>
   Handlers& on_raw(std::uint16_t type, F f) {
     add(type, internal::Incoming::What::Message, [f = std::move(f)](internal::Incoming& in) mutable {
@@ -64,7 +66,7 @@ class Handlers {
         using Given = std::invoke_result_t<F&, Peer&, std::string_view>;
         static_assert(
             !internal::is_task<Given>,
-            "a handler of raw bytes that gives a Task takes a Buffer: the bytes are borrowed during the call");
+            "a handler of raw bytes that returns a Task must take a Buffer: the bytes are borrowed during the call");
         in.handle([&](Peer& peer) -> decltype(auto) { return f(peer, in.payload()); });
       } else {
         in.handle([&](Peer& peer) -> decltype(auto) {
@@ -76,7 +78,7 @@ class Handlers {
     });
     return *this;
   }
-  // f(Peer&, M, MessageStream) -> Task<> for streams that the peer opens with an M; message_stream.h.
+  // Registers f(Peer&, M, MessageStream) -> Task<> for streams that the peer opens with an M; see message_stream.h.
   template <class M, class F>
   Handlers& on_stream(F f);
 

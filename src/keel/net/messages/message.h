@@ -1,11 +1,11 @@
 // keel/net/messages/message.h — messages: structs with a type number, which are encoded as CBOR.
 //
 //   struct Reading {
-//     static constexpr std::uint16_t message_type = 1;         // what the peer knows it by: stays what it is
+//     static constexpr std::uint16_t message_type = 1;         // identifies the type to the peer: must never change
 //     std::string device;
 //     double celsius = 0;
 //   };
-//   template <>                                                // of a type that is not yours to change
+//   template <>                                                // for a type that you cannot change
 //   inline constexpr std::uint16_t keel::messages::message_type_of<Point> = 2;
 //
 // A reply has no number, because the request determines its type. If a reply is a std::string or a Buffer, its bytes
@@ -42,12 +42,12 @@ consteval std::uint16_t declared_type() {
     return M::message_type;
   } else {
     static_assert(std::is_void_v<M>,
-                  "a message needs a number that identifies its type to the peer: write into the struct "
+                  "a message needs a number that identifies its type to the peer: add to the struct: "
                   "static constexpr std::uint16_t message_type = 1;");
     return 0;
   }
 }
-// GCC 12 destroys an aggregate twice if it is made within an awaiting expression (task/compiler_test.cc).
+// GCC 12 destroys an aggregate twice if the aggregate is made within an awaited expression (task/compiler_test.cc).
 template <class M>
 constexpr void refuse_made_in_call() noexcept {
   static_assert(
@@ -60,7 +60,7 @@ constexpr void refuse_made_in_call() noexcept {
 template <class M>
 inline constexpr std::uint16_t message_type_of = internal::declared_type<M>();
 
-// A message whose payload is these bytes.
+// A message of type `type` whose payload is `bytes`.
 struct Raw {
   std::uint16_t type = 0;
   std::string_view bytes = {};
@@ -80,7 +80,7 @@ void encode(Buffer& out, const T& value) {
   }
 }
 
-// InvalidArgument: the message lists everything that is wrong.
+// InvalidArgument: the error's message lists everything that is wrong.
 template <class T>
 Result<T> decode(std::string_view payload) {
   if constexpr (std::is_void_v<T>) {
@@ -94,8 +94,8 @@ Result<T> decode(std::string_view payload) {
   } else {
     constexpr bool holds_views = json::internal::holds_views<T>();
     static_assert(!holds_views,
-                  "a received message or reply outlives the bytes that it was read from: give the struct a std::string "
-                  "in the place of each std::string_view");
+                  "a received message or reply outlives the bytes that it was read from: replace each "
+                  "std::string_view in the struct by a std::string");
     if constexpr (holds_views) {
       return T();
     } else {
@@ -104,7 +104,7 @@ Result<T> decode(std::string_view payload) {
   }
 }
 
-// The number of this message.
+// The type number of `message`.
 template <class M>
 constexpr std::uint16_t type_of(const M& message) noexcept {
   if constexpr (std::same_as<M, Raw>) {

@@ -73,7 +73,7 @@ const char* StreamState::end(std::string_view payload) noexcept {
   return nullptr;
 }
 
-// The peer waits for the end of this direction.
+// Ends this direction, because the peer waits for its end.
 void StreamState::abandoned() noexcept {
   const Pinned pinned(*this);
   is_abandoned_ = true;

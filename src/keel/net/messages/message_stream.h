@@ -9,20 +9,21 @@
 //   });                                                                // its end, or its error, ends the stream
 //
 // Each side may send until it finishes; the two directions are independent. A sender begins with as much credit as the
-// other side has room for (PeerOptions::stream_bytes_max), and gets more when the receiver has taken those messages; if
-// any credit is left, a message is sent whole.
+// other side has room (PeerOptions::stream_bytes_max), and gets more credit when the receiver has taken messages; if
+// any credit is left, a whole message may be sent.
 //
-// Errors:    receive: the error with which the peer ended its direction, as one from the environment; InvalidArgument
-//            for a message that cannot be read as M, which is consumed nevertheless; Unavailable when the connection
-//            has ended. send: Cancelled when the peer accepts no more messages; FailedPrecondition after finish();
-//            OutOfRange for a message larger than the peer's frames; Unavailable. Both, in the handler of a one-way
-//            message: ResourceExhausted instead of a wait, in the same cases as Peer::request. A second task that
-//            sends, or that receives, is a bug (base/bug.h): its await throws, and the first one continues.
-// Ownership: movable. Destroying it ends both directions: the peer receives Cancelled unless finish() was called or the
-//            peer had already ended its direction. In a handler, the end of the handler ends the stream, and its error
-//            is what the peer receives.
-// Threads:   as for its Peer. One task at a time may send, and one may receive; these may be different tasks.
-// Cancel:    nothing is lost, and both may continue.
+// Errors:    receive: the error with which the peer ended its direction, as an error from the environment;
+//            InvalidArgument for a message that cannot be read as M, which is consumed nevertheless; Unavailable when
+//            the connection has ended. send: Cancelled when the peer accepts no more messages; FailedPrecondition after
+//            finish(); OutOfRange for a message larger than the peer's frames; Unavailable. Both, in the handler of a
+//            one-way message: ResourceExhausted instead of a wait, in the same cases as Peer::request. A second task
+//            that sends, or that receives, is a bug (base/bug.h): the await of the second task throws, and the first
+//            task continues.
+// Ownership: movable. Destroying a MessageStream ends both directions: the peer receives Cancelled unless finish() was
+//            called or the peer had already ended its direction. A stream that a handler received ends with the
+//            handler, and the peer receives the handler's error.
+// Threads:   those of its Peer. One task at a time may send, and one may receive; these may be different tasks.
+// Cancel:    a cancelled send or receive loses nothing, and the stream can still be used.
 // Cost:      no heap in steady state.
 
 #pragma once
@@ -66,7 +67,7 @@ class StreamReceiveCore : public Leaf {
  protected:
   explicit StreamReceiveCore(StreamState& state) noexcept : Leaf(&cancel), state_(state) {}
   ~StreamReceiveCore() = default;
-  // The oldest message; nullopt at the end. If there is one, call taken() afterwards.
+  // The oldest message; nullopt at the end. After a message was returned, call taken().
   Result<std::optional<std::string_view>> front() noexcept;
   void taken() noexcept;
 
@@ -112,7 +113,7 @@ class MessageStream {
   }
   ~MessageStream() { reset(); }
 
-  // Waits while there is no credit.
+  // Sends a message; waits while there is no credit.
   template <class M>
   Send send(M&& message) {
     internal::refuse_made_in_call<M>();
@@ -129,8 +130,8 @@ class MessageStream {
   void finish();
   // Ends this side's direction with an error, which the peer receives.
   void finish(Error error);
-  // The connection; null when the connection, or both directions of the stream, have ended. The peer may cause either
-  // at any time.
+  // The connection; null when the connection, or both directions of the stream, have ended. The peer may cause this at
+  // any time.
   Peer* peer() const noexcept;
 
  private:

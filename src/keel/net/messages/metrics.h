@@ -4,7 +4,7 @@
 //   messages::Server server(handlers, {.metrics = &metrics});
 //
 // Threads:  made once, used on all workers.
-// Lifetime: must outlive the servers and clients that use it; the registry must outlive it.
+// Lifetime: must outlive the servers and clients that use it; the registry must outlive the metrics.
 // Cost:     two additions for each arrival and one for each request; see observe/metric.h.
 
 #pragma once
@@ -24,16 +24,16 @@ class MessageMetrics {
   // All metrics have the label `name`.
   MessageMetrics(metrics::Registry& registry, std::string_view name);
 
-  metrics::Gauge connections;  // messages_connections: open now
+  metrics::Gauge connections;  // messages_connections: connections that are open now
   metrics::Counter received;   // messages_frames_received_total
   metrics::Counter sent;       // messages_frames_sent_total
-  metrics::Counter requests;   // messages_requests_total: of peers, handled here
+  metrics::Counter requests;   // messages_requests_total: requests of peers that were handled
   metrics::Counter failures;   // messages_failures_total: requests of peers whose reply was an error
   metrics::Counter dropped;    // messages_dropped_total: one-way messages that had no handler or whose handler failed
   metrics::Counter calls;      // messages_calls_total: requests sent to peers
   metrics::Counter failed_calls;  // messages_failed_calls_total: sent requests that ended with an error
 
-  // Counts in messages_closed_total why connections have ended.
+  // Counts the connections that have ended, by reason, in messages_closed_total.
   void closed(Code reason) const noexcept { closed_[static_cast<int>(reason)].add(); }
 
  private:

@@ -11,7 +11,7 @@
 // Make a struct with strings or lists a named variable before the awaited call, as in this example: GCC 12 destroys
 // structs twice if they are made within an awaited expression, so passing such a temporary does not compile.
 //
-// Once connected, both sides are equal: each may send requests, and incoming messages are handled by that side's
+// After connecting, both sides are equal: each side may send requests, and incoming messages are handled by that side's
 // Handlers (handlers.h).
 //
 // Deadlines: a request carries the time that is left until the deadline of the awaiting task; its handler runs under
@@ -54,41 +54,44 @@ namespace keel::messages {
 class MessageStream;
 class Peer;
 
-// The limits of a connection. The peer receives the first five and must respect them; a peer that does not is
-// disconnected and told the reason.
+// The limits of a connection. The first five limits are sent to the peer, which must respect them; a peer that exceeds
+// a limit is told the reason and disconnected.
 struct PeerOptions {
   // The maximum size of an incoming frame, which limits the memory for reading.
   std::uint32_t frame_bytes_max = 1 << 20;
-  // Requests of the peer that are handled at the same time; further ones wait at the peer.
+  // Requests of the peer that are handled at the same time; further requests wait at the peer.
   std::uint16_t requests_max = 256;
   std::uint16_t streams_max = 64;               // Streams opened by the peer at the same time.
   std::uint32_t stream_bytes_max = 256 * 1024;  // Bytes received in a stream that its reader has not taken yet.
-  // The peer is pinged after this time of silence; without a reply within the same time, the connection is closed.
+  // The peer is pinged after it was silent for this time; if the peer does not reply within the same time, the
+  // connection is closed.
   // Zero: never.
   Duration heartbeat = 15_s;
-  // One-way messages that are handled at a time; at the limit the connection is not read.
+  // The maximum number of one-way messages that are handled at a time; at the limit, this side stops reading from the
+  // connection.
   std::uint16_t messages_max = 256;
-  // Queued bytes above which send() waits, or half of queued_bytes_max if that is less. While more bytes of replies are
-  // queued, this side does not read. But if it waits for responses or has open streams itself, it continues to read and
-  // begins no further handlers of requests: it holds the requests, up to queued_bytes_max of payloads, and rejects
-  // further ones with ResourceExhausted. A held request may therefore be handled after a one-way message that was sent
-  // later.
+  // Queued bytes above which send() waits, or half of queued_bytes_max if that is less. While more bytes of replies
+  // than that are queued, this side does not read. But if this side itself waits for responses or has open streams, it
+  // continues to read and begins no further handlers of requests: this side holds the requests, up to queued_bytes_max
+  // bytes of payloads, and rejects further requests with ResourceExhausted. A held request may therefore be handled
+  // after a one-way message that was sent later.
   std::size_t high_bytes = 256 * 1024;
   std::size_t low_bytes = 64 * 1024;  // Queued bytes at which waiting sends and reading continue.
   // Queued bytes above which try_send() fails; a response that would exceed the limit closes the connection.
   std::size_t queued_bytes_max = 4 << 20;
-  Duration stall_timeout = 30_s;  // Closes when the peer has accepted no sent bytes for this time.
+  Duration stall_timeout = 30_s;  // The connection is closed when the peer has accepted no bytes for this time.
   Duration hello_timeout = 10_s;  // The time until the peer's first frame, including TLS.
   Duration close_timeout = 1_s;   // The time limit for sending the queued frames when the connection is closed.
-  // CRC32C on every frame, in both directions: for transports without their own checksum.
+  // CRC32C on every frame, in both directions. Use it for transports that have no checksum.
   bool checksums = false;
 };
 
-// A session over a connection: called synchronously, in the order of the frames.
+// Receives the frames of a session over a connection. The functions are called synchronously, in the order of the
+// frames.
 class FrameSink {
  public:
-  // A Session frame has arrived; its payload is valid only during the call. If this returns an error, the connection is
-  // closed with it as the reason.
+  // A Session frame has arrived; its payload is valid only during the call. If this function returns an error, the
+  // connection is closed with that error as the reason.
   virtual Result<> on_frame(Peer& peer, std::string_view payload) noexcept = 0;
   // All frames that arrived together have been handled.
   virtual void on_batch_end(Peer& peer) noexcept = 0;
@@ -113,8 +116,8 @@ struct Outgoing {
 
 class Handling;
 
-// Marks that the handler of a one-way message waits for a frame of the peer. If all handlers that may run waited in
-// this way, the connection would no longer be read, so at least one must not.
+// Exists while the handler of a one-way message waits for a frame of the peer. If all handlers that may run waited in
+// this way, the connection would no longer be read, so at least one of these handlers must not wait.
 class PeerWait {
  public:
   PeerWait() = default;
@@ -173,13 +176,13 @@ class CallCore : public Leaf, public Link {
 
 }  // namespace internal
 
-// co_await peer.send(message).
+// The operation of co_await peer.send(message).
 class [[nodiscard]] Send : public internal::SendCore {
  public:
   using SendCore::SendCore;
 };
 
-// co_await peer.request<Reply>(message).
+// The operation of co_await peer.request<Reply>(message).
 template <class Reply>
 class [[nodiscard]] Call : public internal::CallCore {
  public:
@@ -219,8 +222,8 @@ class Peer {
     internal::refuse_made_in_call<M>();
     return Call<Reply>(connection(), encoded(FrameKind::Request, message));
   }
-  // Sends a one-way message. Waits while more than high_bytes are queued; waiting messages are sent in the order of
-  // their calls.
+  // Sends a one-way message. Waits while more than high_bytes bytes are queued; waiting messages are sent in the order
+  // of their calls.
   template <class M>
   Send send(M&& message) {
     internal::refuse_made_in_call<M>();
@@ -235,17 +238,17 @@ class Peer {
   template <class M>
   Result<MessageStream> open(M&& message);
 
-  // Sends a frame of the session over this connection. Behaves like try_send(), except that while at most low_bytes are
-  // queued, the frame may exceed queued_bytes_max.
+  // Sends a frame of the session over this connection. Behaves like try_send(), except that the frame may exceed
+  // queued_bytes_max while at most low_bytes bytes are queued.
   Result<> try_send_session(std::string_view payload);
-  // Sets the receiver of the frames of sessions; null: there is none. The sink must live until the connection ends or
-  // another attach() replaces it.
+  // Sets the receiver of the frames of sessions; null: sessions are not possible. The sink must live until the
+  // connection ends or another attach() replaces it.
   void attach(FrameSink* sink) noexcept;
 
   // Closes the connection after sending the queued frames and the reason, within close_timeout. Tasks that wait for
   // responses of the peer get Unavailable, and handlers are stopped. Idempotent: only the first reason is sent.
   void close(Error reason);
-  // Tells the peer that no new requests and streams are accepted, and continues with the existing ones.
+  // Tells the peer that no new requests or streams are accepted, and continues with the existing requests and streams.
   void drain();
 
   bool is_closed() const noexcept;

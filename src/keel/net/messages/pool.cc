@@ -18,7 +18,7 @@ namespace {
 
 // Work of a pool in addition to its requests. Such work may outlive the pool.
 struct Background final : Start<void> {
-  bool* is_running = nullptr;  // The starter's flag; null: the pool is gone.
+  bool* is_running = nullptr;  // The flag of the pool that started this work; null: the pool was destroyed.
   Event* changed = nullptr;
 
   static void done(StartCore& core) noexcept {
@@ -64,7 +64,7 @@ Result<Place> parse_place(const std::string& text) {
 
 }  // namespace
 
-// One address.
+// One address of an endpoint.
 struct Pool::Target {
   Target(const Address& at, const CircuitBreakerOptions& options) : address(at), breaker(options) {}
   const Address address;
@@ -72,9 +72,9 @@ struct Pool::Target {
   std::vector<Client> clients;
   Background* connecting = nullptr;
   bool is_connecting = false;
-  bool is_retired = false;  // The name no longer resolves to this address.
-  int failures = 0;         // Failures in a row.
-  int chosen = 0;           // How many objects refer to this target.
+  bool is_retired = false;  // True: the endpoint's name no longer resolves to this address.
+  int failures = 0;         // The number of failures in a row.
+  int chosen = 0;           // How many Chosen objects refer to this target.
   Instant ejected_until;
   std::optional<Error> last_error;
 };
@@ -134,7 +134,8 @@ struct Pool::State {
   static Task<> resolve(State& state, Endpoint& endpoint);
   static Task<> connect(State& state, Endpoint& endpoint, Target& target);
   void set_targets(Endpoint& endpoint, const std::vector<Address>& addresses);
-  // How long a failed target or look-up is not tried again after `failures` earlier failures in a row.
+  // How long to wait after a failure before a target or a look-up is tried again; `failures` counts the earlier
+  // failures in a row.
   Duration pause_after(int failures) const noexcept;
   void eject(Target& target, Error&& why) noexcept;
   void tend(Endpoint& endpoint);
@@ -154,7 +155,8 @@ struct Pool::State {
   Stats stats;
 };
 
-// Both tasks are stopped when the pool is destroyed: the operation that they await fails, and so they end.
+// The tasks of resolve() and connect() are stopped when the pool is destroyed: the operation that each task awaits
+// fails, so the task ends.
 Task<> Pool::State::resolve(State& state, Endpoint& endpoint) {
   Background& self = *endpoint.resolving;
   Result<std::vector<Address>> found =
@@ -168,7 +170,7 @@ Task<> Pool::State::resolve(State& state, Endpoint& endpoint) {
   } else {
     const Duration pause = state.pause_after(endpoint.failures++);
     endpoint.look_up_at = Host::current().now() + std::min(pause, state.options.refresh);
-    endpoint.last_error.emplace(std::move(found).error());  // The addresses known so far are kept.
+    endpoint.last_error.emplace(std::move(found).error());  // The known addresses are kept.
   }
 }
 
@@ -220,7 +222,7 @@ void Pool::State::eject(Target& target, Error&& why) noexcept {
   target.last_error.emplace(std::move(why));
 }
 
-// Removes connections that have ended, and starts missing ones.
+// Removes connections that have ended, and begins to make the connections that are missing.
 void Pool::State::tend(Endpoint& endpoint) {
   const Instant now = Host::current().now();
   if (!endpoint.place.host.empty() && !endpoint.is_resolving && now >= endpoint.look_up_at) {
@@ -234,7 +236,7 @@ void Pool::State::tend(Endpoint& endpoint) {
       has_broken = has_broken || (is_spent && client->is_closed() && !client->is_draining());
       return is_spent;
     });
-    // When a server stops, all its connections break at about the same time.
+    // All connections to a server that stops break at about the same time, so together they count as one failure.
     if (has_broken && now >= target->ejected_until) {
       eject(*target, Error(Code::Unavailable, "the connection has ended"));
     }
@@ -376,7 +378,7 @@ Task<> Pool::close() {
       target->clients.clear();
     }
   }
-  // By now, the later connections have begun to send their queued frames.
+  // Lets all connections send their queued frames at the same time, before the call waits for the first connection.
   for (Client& client : closing) client->drain();
   for (Client& client : closing) co_await client.close();
 }
@@ -385,7 +387,7 @@ Result<> Pool::check() const {
   const Instant now = Host::current().now();
   bool has_failed = false;
   for (const auto& endpoint : state_->endpoints) {
-    // The name of the endpoint was not looked up yet.
+    // The name of the endpoint was not looked up yet, so no problem is known.
     if (endpoint->targets.empty() && !endpoint->last_error) return {};
     has_failed = has_failed || endpoint->last_error.has_value();
     for (const auto& target : endpoint->targets) {

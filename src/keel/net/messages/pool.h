@@ -3,25 +3,25 @@
 //   Pool devices(resolver, {.endpoints = {"devices-1.internal:7000", "devices-2.internal:7000"}});
 //   const Average average{"kitchen"};
 //   const Celsius now = co_await devices.request<Celsius>(average, Pool::Repeat::Idempotent);
-//   Peer& peer = *co_await devices.peer();              // one of them, for a stream
+//   Peer& peer = *co_await devices.peer();              // one of the connections, for a stream
 //
 // A name is looked up again from time to time, and each of its addresses is a target with its own connections. A
 // request goes to the connection with the fewest outstanding requests. A target that cannot be reached, or whose
 // connection broke, is left out for a random time that grows with each failure; a connection whose peer does not
 // respond to pings counts as broken (PeerOptions::heartbeat). Connections that break while their target is left out do
 // not count as further failures. A target whose requests fail too often is left out by its circuit breaker
-// (task/circuit_breaker.h); when that is half open, one request at a time is sent to the target. Connections are made
-// when they are first needed.
+// (task/circuit_breaker.h); when the breaker is half open, one request at a time is sent to the target. Connections are
+// made when they are first needed.
 //
 // Retries:   an Idempotent request that failed with a transient error (is_transient) is sent again, to another target
 //            if there is one, within the budget of RetryOptions. A request that is not idempotent is never repeated
-//            once it was sent; but before it is sent, other targets are tried when one cannot be connected. When all
-//            targets are left out, an Idempotent request waits, within the same budget, until the first of them may be
+//            once it was sent; but before it is sent, other targets are tried when a target cannot be reached. When all
+//            targets are left out, an Idempotent request waits, within the same budget, until the first target may be
 //            tried again, but not longer than RetryOptions::backoff_max.
-// Errors:    those of Peer::request. Unavailable when no target can be used; the message says why for each of them.
+// Errors:    those of Peer::request. Unavailable when no target can be used; the message says why, for each target.
 //            InvalidArgument for a malformed endpoint. Cancelled and DeadlineExceeded.
 // Ownership: owns its connections. A Peer that peer() returned is valid until the next await.
-// Lifetime:  must outlive the tasks that wait (checked). The resolver, handlers and layers must outlive it.
+// Lifetime:  must outlive the tasks that wait (checked). The resolver, handlers and layers must outlive the pool.
 // Threads:   the worker it was made on; one pool for each worker.
 // Cancel:    a request is cancelled at the peer; connecting continues.
 // Cost:      a request takes the frame of a task, and a comparison of all connections; no heap in steady state.
@@ -55,14 +55,14 @@ struct PoolOptions {
   // "host:port", "192.0.2.7:7000" or "unix:/run/devices.sock"; at least one.
   std::vector<std::string> endpoints = {};
   std::size_t connections = 1;  // Connections to each address.
-  // Time limit of a request, with its retries. Zero: only the caller's deadline applies.
+  // The time limit of a request, including its retries. Zero: only the caller's deadline applies.
   Duration timeout = Duration();
-  Duration connect_timeout = 5_s;  // Includes TLS and the first frame of the server.
+  Duration connect_timeout = 5_s;  // The time limit to connect, including TLS and the first frame of the server.
   // After this time the next request makes the pool look up the names again. A failed look-up is repeated sooner, with
   // the same pauses as a failed attempt to connect.
   Duration refresh = 30_s;
-  Duration eject_first = 100_ms;  // The maximum of the first time for which a failed target is left out; it doubles
-  Duration eject_max = 10_s;      // up to this one.
+  Duration eject_first = 100_ms;  // The maximum time for which a target is left out after its first failure.
+  Duration eject_max = 10_s;      // The limit for that time, which doubles with each further failure.
   RetryOptions retry = {};
   CircuitBreakerOptions breaker = {};
   PeerOptions peer = {};
@@ -104,8 +104,8 @@ class Pool {
     if (timeout() == Duration()) return request_encoded<Reply>(type_of(message), std::move(payload), repeat);
     return with_timeout(timeout(), request_encoded<Reply>(type_of(message), std::move(payload), repeat));
   }
-  // Sends a one-way message on the connection with the fewest outstanding requests. Waits while too much is queued
-  // there.
+  // Sends a one-way message on the connection with the fewest outstanding requests. Waits while too much is queued on
+  // that connection.
   template <class M>
   Task<> send(M&& message) {
     internal::refuse_made_in_call<M>();
@@ -115,12 +115,12 @@ class Pool {
   }
   // Returns a connection, and connects if there is none.
   Task<Peer*> peer();
-  // Closes the connections after their queued frames, each within PeerOptions::close_timeout, and waits for that. No
-  // request may be under way; a later request connects again.
+  // Closes the connections after sending their queued frames, each within PeerOptions::close_timeout, and completes
+  // when all are closed. No request may be in progress; a later request connects again.
   Task<> close();
 
   Stats stats() const noexcept;
-  // Unavailable: no target could be reached when requests last tried; the message says what is wrong with each of them.
+  // Unavailable: no target could be reached when requests last tried; the message says what is wrong with each target.
   Result<> check() const;
 
  private:
@@ -128,7 +128,7 @@ class Pool {
   struct Target;
   enum class For : std::uint8_t { Request, Others };
   // One attempt: a connection and, for a request, the call that the circuit breaker of its target admitted. The target
-  // must live at least as long.
+  // must outlive this object.
   class Chosen {
    public:
     Chosen(Peer& at, Target* of, std::optional<CircuitBreaker::Call>&& call) noexcept;
@@ -136,7 +136,7 @@ class Pool {
         : peer(other.peer), target_(std::exchange(other.target_, nullptr)), call_(std::move(other.call_)) {}
     Chosen& operator=(Chosen&&) = delete;
     ~Chosen();
-    // The outcome; null: success.
+    // Reports the outcome of the attempt; null: success.
     void judge(const Pool& pool, const Error* error) noexcept;
     const Target* target() const noexcept { return target_; }
 

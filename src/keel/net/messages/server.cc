@@ -59,7 +59,8 @@ struct Server::State final : internal::Owner {
   Holding* holding = nullptr;
 };
 
-// Waits until the server is released. If the wait is cancelled, it closes all connections and waits for their end.
+// Waits until the server is released. If the wait is cancelled, the server closes all connections and waits for their
+// end.
 class Server::State::Holding : public Leaf {
  public:
   using Value = void;

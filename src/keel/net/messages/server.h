@@ -9,10 +9,10 @@
 //   server.each([&](Peer& peer) { if (!peer.try_send(alarm)) … });   // to all that are connected to this worker
 //
 // Errors:    serve() fails as Listener::accept does. A failed connection is closed and logged; the server continues.
-// Lifetime:  must outlive serve(); the handlers must outlive it.
+// Lifetime:  must outlive serve(); the handlers must outlive the server.
 // Threads:   the worker it was made on; one server for each worker.
-// Cancel:    when serve() is cancelled, it closes all connections immediately and waits for them.
-// Cost:      an idle connection has no buffers; its size is in docs/messages.md.
+// Cancel:    a cancelled serve() closes all connections immediately and waits for their end.
+// Cost:      an idle connection has no buffers; docs/messages.md states its size.
 
 #pragma once
 
@@ -56,7 +56,7 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  // Accepts and serves until `stopping` is set; then drains, closes and ends. Call it once.
+  // Accepts and serves connections until `stopping` is set; then drains and closes them, and ends. Call it once.
   Task<> serve(Listener& listener, Event& stopping);
   // Serves one more connection, which other code accepted. Allowed until serve() has ended.
   void add(Stream stream);
@@ -64,12 +64,14 @@ class Server {
   // process continues to accept from the socket, these connections would otherwise be lost. Use it without serve(),
   // before stop().
   Task<> take_rest(Listener& listener);
-  // Drains, closes all connections and waits for that; for use without serve(). Requests that a peer sent before it
-  // learned of the drain are still handled, so a peer that then switches to another server loses none.
+  // Drains and closes all connections, and completes when they have ended; for use without serve(). Requests that a
+  // peer sent before it learned of the drain are still handled, so a peer that then switches to another server loses no
+  // requests.
   Task<> stop();
 
-  // Sets other limits while it runs: `connections_max` and `drain` take effect immediately, and `peer` takes effect for
-  // later connections, because the peer of an open connection has already received its limits. No connection is closed.
+  // Sets other limits while the server runs: `connections_max` and `drain` take effect immediately, and `peer` takes
+  // effect for later connections, because the peer of an open connection has already received its limits. No connection
+  // is closed.
   void change(const PeerOptions& peer, std::size_t connections_max, Duration drain);
 
   std::size_t connections() const noexcept;

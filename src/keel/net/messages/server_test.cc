@@ -198,7 +198,7 @@ TEST_P(Servers, close_a_peer_that_breaks_the_protocol_with_the_reason) {
       {hello() + frame({.kind = FrameKind::Data, .from_opener = true, .id = 1}), Code::Protocol,
        "the peer sent a frame for a stream that is not open"},
       {hello() + frame({.kind = FrameKind::Session, .payload = "x"}), Code::Unsupported,
-       "this connection has no sessions"},
+       "a frame of a session arrived on a connection without sessions"},
   };
   serve();
   for (const Provocation& one : all) {

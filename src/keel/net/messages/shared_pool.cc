@@ -6,7 +6,7 @@
 namespace keel::messages {
 namespace {
 
-// The worker of the calling thread; -1: none.
+// The index of the worker of the calling thread; -1: the thread is not a worker.
 int worker_here() noexcept {
   const io::Loop* const loop = io::Loop::current();
   return loop != nullptr ? loop->index() : -1;

@@ -12,11 +12,11 @@
 //
 // Errors:   those of Pool; Internal when the calling thread is not a worker, or the pool is not attached to that
 //           worker.
-// Threads:  any worker's; attach and detach each worker separately. Each worker has its own circuit breakers, retry
-//           budgets and state of targets: limits apply to each worker, and each worker detects a failing endpoint by
-//           itself.
-// Lifetime: must be detached on every worker before its destructor, when that worker has no request in progress
-//           (checked); the resolvers, and objects that the options refer to, must live until then.
+// Threads:  any worker's thread; attach and detach each worker separately. Each worker has its own circuit breakers,
+//           retry budgets and state of targets: limits apply to each worker, and each worker detects a failing endpoint
+//           by itself.
+// Lifetime: must be detached on every worker before its destructor runs, and only when that worker has no request in
+//           progress (checked); the resolvers, and objects that the options refer to, must live until then.
 // Cost:     that of Pool, plus finding the calling worker.
 
 #pragma once

@@ -3,11 +3,11 @@
 //   events::Subscription alarms = broadcast_events<Alarm>(bus, registry, {.when_full = WhenFull::DropOldest});
 //   publish_messages<Reading>(handlers, bus);
 //
-// A type is both a message (messages/message.h) and an event; as a message, it is sent field by field.
+// Each such type is both a message (messages/message.h) and an event; as a message, it is sent field by field.
 //
 // Threads:  any. A message is published on the worker of its session, before the next message of that session is
 //           handled.
-// Lifetime: the bus must outlive the handlers, and the registry the subscription.
+// Lifetime: the bus must outlive the handlers, and the registry must outlive the subscription.
 
 #pragma once
 

@@ -30,7 +30,8 @@ class Client::Side final : public Session {
   Side(const Handlers& handlers, ClientOptions&& options)
       : Session(handlers, options.session, internal::Role::Client), options_(std::move(options)) {
     name_ = std::move(options_.name);
-    // The host is a view and each connection needs it, so options_.name now holds its text.
+    // Each connection needs the host, which is a view; therefore options_.name, which is free now, holds the text of
+    // the host.
     options_.name = options_.connection.host;
     options_.connection.host = options_.name;
     options_.connection.peer.heartbeat = Duration();
@@ -38,7 +39,7 @@ class Client::Side final : public Session {
   ~Side() { release(); }
 
   Task<> run();
-  // The Client is gone.
+  // Called when the Client is destroyed.
   void leave() noexcept {
     release();
     if (is_busy()) abandon(Error(Code::Cancelled, "the client is gone"));
@@ -48,7 +49,7 @@ class Client::Side final : public Session {
       is_left_ = true;
     }
   }
-  // The connection is no longer used.
+  // Stops using the connection.
   void release() noexcept {
     core_.unlink();
     if (peer_ != nullptr) std::exchange(peer_, nullptr)->attach(nullptr);
@@ -56,7 +57,7 @@ class Client::Side final : public Session {
   }
 
  private:
-  // Released however run() ends.
+  // Releases the connection, however run() ends.
   struct Released {
     Side& side;
     ~Released() { side.release(); }
@@ -68,7 +69,7 @@ class Client::Side final : public Session {
 
   Result<> greet(std::string_view packet) override;
   void unlinked(const Error& reason) noexcept override {
-    // The server has no sessions.
+    // Unsupported: the server has no sessions.
     if (!settled_.is_set() && reason.code() == Code::Unsupported) return finish(reason);
     settled_.set();
     down_.set();
@@ -91,7 +92,7 @@ class Client::Side final : public Session {
   ClientOptions options_;
   std::optional<messages::Client> connection_;
   bool has_begun_ = false;  // Whether a server has accepted the session.
-  bool is_left_ = false;    // The Client is gone, and a handler is still running.
+  bool is_left_ = false;    // The Client was destroyed, and a handler is still running.
   keel::Event down_;        // This event is set when the connection or the session has ended.
   keel::Event settled_;     // This event is set when the server has replied to the hello, or the connection has ended.
   std::size_t next_server_ = 0;
@@ -188,7 +189,7 @@ Task<> Client::Side::run() {
           .info("the server of a session cannot be reached", log::field("server", server.to_string()),
                 connected.error());
     }
-    co_await checkpoint();  // The function that ended the connection may still be on the stack.
+    co_await checkpoint();  // The caller that ended the connection may still be on the stack.
     release();
     if (!has_ended()) co_await sleep_for(pause());
   }

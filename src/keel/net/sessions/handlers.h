@@ -7,16 +7,18 @@
 //   handlers.on_event([&](Session& from, const SessionEvent& event) { … });
 //
 // A handler is a function or a lambda. A lambda is kept, with its captures, as long as the Handlers, so even a
-// coroutine lambda may have captures. It takes (Session&, M) and returns nothing, a Result<> or a Task<>. The messages
-// and events of a session are handled one after the other in the order in which they were sent: while a Task runs, the
-// next one waits.
+// coroutine lambda may have captures. A handler takes (Session&, M) and returns nothing, a Result<> or a Task<>. The
+// messages and events of a session are handled one after the other in the order in which they were sent: while a Task
+// runs, the next message or event waits.
 //
 // Errors:    an error or exception of a handler is logged and counted (SessionStats::failed); the message counts as
-//            handled, because it would fail again. A message of a type without a handler is treated in the same way. A
-//            message that cannot be decoded as its type ends the session with InvalidArgument, and the peer receives
-//            the reason. Two handlers of one type are a bug (base/bug.h).
+//            handled, because handling it again would fail again. A message of a type without a handler is logged and
+//            counted in the same way, and also counts as handled. A message that cannot be decoded as its type ends the
+//            session with InvalidArgument, and the peer receives the reason. Registering two handlers for one type is a
+//            bug (base/bug.h).
 // Lifetime:  must outlive the servers and clients that use it.
-// Threads:   must not change while servers or clients run; workers may share it if they may share its handlers.
+// Threads:   must not change while servers or clients run; workers may share a Handlers object if they may share its
+//            handlers.
 // Cancel:    a Task is stopped when its session ends.
 // Cost:      for each message, a binary search for its type; a handler that is a Task also takes its coroutine frame
 //            and a block of the pool.
@@ -43,7 +45,7 @@ class Handlers {
   Handlers(const Handlers&) = delete;
   Handlers& operator=(const Handlers&) = delete;
 
-  // f(Session&, M) for messages of type M.
+  // Registers f(Session&, M) for messages of type M.
   template <class M, class F>
   Handlers& on(F f) {
     add(messages::message_type_of<M>, [f = std::move(f)](Session& session, std::string_view payload) -> Result<> {
@@ -53,18 +55,18 @@ class Handlers {
     });
     return *this;
   }
-  // f(Session&, std::string_view) with the undecoded payload, which is borrowed during the call.
+  // Registers f(Session&, std::string_view), which gets the undecoded payload, borrowed during the call.
   template <class F>
   Handlers& on_raw(std::uint16_t type, F f) {
     static_assert(!std::is_same_v<std::invoke_result_t<F&, Session&, std::string_view>, Task<>>,
-                  "a handler of raw bytes returns no Task: the bytes are valid only during the call");
+                  "a handler of raw bytes must not return a Task, because the bytes are valid only during the call");
     add(type, [f = std::move(f)](Session& session, std::string_view payload) -> Result<> {
       call(f, session, payload);
       return {};
     });
     return *this;
   }
-  // f(Session&, const SessionEvent&), which must not throw; register only one.
+  // Registers f(Session&, const SessionEvent&), which must not throw; only one such function may be registered.
   Handlers& on_event(Function<void(Session&, const SessionEvent&)> f);
 
  private:
@@ -79,7 +81,7 @@ class Handlers {
   static void call(const F& f, Session& session, M&& message) {
     using Given = std::invoke_result_t<const F&, Session&, M>;
     static_assert(std::is_void_v<Given> || std::is_same_v<Given, Result<>> || std::is_same_v<Given, Task<>>,
-                  "a handler of a session returns nothing, Result<> or Task<>");
+                  "a handler of a session must return nothing, Result<> or Task<>");
     if constexpr (std::is_same_v<Given, Task<>>) {
       session.start(f(session, std::forward<M>(message)));
     } else if constexpr (std::is_void_v<Given>) {

@@ -44,8 +44,10 @@ Registry::Registry(const RegistryOptions& options) : state_(Owned<State>::make(o
   total("sessions_forgotten_total", "Clients that tried to resume a session which no longer existed",
         &RegistryStats::forgotten);
   total("sessions_taken_over_total", "Sessions resumed while an older connection was open", &RegistryStats::taken_over);
-  total("sessions_expired_total", "Sessions ended because their clients did not come back", &RegistryStats::expired);
-  total("sessions_rejected_total", "Clients rejected: not authenticated, or above the limit of sessions",
+  total("sessions_expired_total", "Sessions ended because their clients did not reconnect in time",
+        &RegistryStats::expired);
+  total("sessions_rejected_total",
+        "Clients rejected because they were not authenticated, or because the limit on sessions was reached",
         &RegistryStats::rejected);
   total("sessions_messages_lost_total", "Messages that clients dropped because their rings were full",
         &RegistryStats::lost);
@@ -122,7 +124,7 @@ Result<> Registry::send_encoded(std::uint64_t number, Encoded&& message, const S
 
 // Each session gets the broadcast from the worker that has the session now: from the job of that worker or, if the
 // session moves before the job runs, from Server::State::hand_over. If a session is moving to another worker, the job
-// there runs after its arrival.
+// on that worker runs after the session has arrived.
 void Registry::broadcast_encoded(Encoded&& message, const SendOptions& options) {
   const auto shared = std::make_shared<const Broadcast>(message.type, std::move(message.payload), options);
   const auto deliver = [state = &*state_, shared](Server& server) {

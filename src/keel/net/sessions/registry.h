@@ -8,19 +8,21 @@
 //   registry.kick(number, Error(Code::PermissionDenied, "the device is blocked"));
 //   for (const SessionInfo& info : registry.list()) …
 //
-// A session lives on the worker of its connection. When its client connects to another worker, the session moves there.
+// A session lives on the worker of its connection. When the client connects to another worker, the session moves to
+// that worker.
 //
 // Result:   for a session that has no room, broadcast() does what `when_full` says; with Refuse the session does not
 //           get the message, and this is counted (sessions_refused_total). A session that is moving to another worker
-//           at that time gets the broadcast as well, exactly once; send() and kick() reach it too. Messages that
-//           several threads send to it during the move may arrive in any order.
+//           during the call gets the broadcast as well, exactly once; send() and kick() also reach this session.
+//           Messages that several threads send to such a session during the move may arrive in any order.
 // Errors:   send() and kick() return NotFound when there is no such session. An error that occurs later, on the
-//           session's worker, is not reported; to get it, call send() of the session on that worker (Server::find).
+//           session's worker, is not reported; to get such an error, call send() of the session on that worker
+//           (Server::find).
 // Lifetime: must outlive its servers (checked).
-// Threads:  any. Messages for another worker are posted to it; those for sessions of the calling worker are sent
-//           immediately.
-// Cost:     about 300 bytes for a session; a lock when a session begins, ends, connects or is looked up, and none for
-//           its messages. A broadcast is encoded once, and copied for each session. stats() reads a few counters of
+// Threads:  any. Messages for sessions of another worker are posted to that worker; messages for sessions of the
+//           calling worker are sent immediately.
+// Cost:     about 300 bytes for a session; a lock when a session begins, ends, connects or is looked up, and no lock
+//           for its messages. A broadcast is encoded once, and copied for each session. stats() reads a few counters of
 //           each worker, however many sessions there are.
 
 #pragma once
@@ -47,7 +49,7 @@ class Server;
 
 // The limits of a registry, and where its metrics go.
 struct RegistryOptions {
-  // The maximum number of sessions, including those without a connection; beyond it, new ones are rejected.
+  // The maximum number of sessions, including those without a connection; beyond it, new sessions are rejected.
   std::size_t sessions_max = 100'000;
   metrics::Registry* metrics = nullptr;  // Must outlive the Registry. Null: there are no metrics.
 };
@@ -59,16 +61,17 @@ struct SessionInfo {
   std::string address;  // The address of the last connection.
   int worker = 0;
   bool is_connected = false;
-  std::int64_t began_at_ns = 0;                                 // When the session began, since 1970; for people.
-  std::uint64_t sent = 0, received = 0, lost = 0, resumed = 0;  // As in SessionStats.
+  // When the session began, in ns since 1970; for display.
+  std::int64_t began_at_ns = 0;
+  std::uint64_t sent = 0, received = 0, lost = 0, resumed = 0;  // See SessionStats.
   std::uint64_t ring_bytes = 0;
 };
 
-// Sums over all sessions until now.
+// Sums over all sessions so far.
 struct RegistryStats {
-  std::uint64_t sessions = 0;    // The current number.
-  std::uint64_t connected = 0;   // The current number.
-  std::uint64_t ring_bytes = 0;  // The current number.
+  std::uint64_t sessions = 0;    // The current number of sessions.
+  std::uint64_t connected = 0;   // The current number of sessions with a connection.
+  std::uint64_t ring_bytes = 0;  // The current number of bytes in all rings.
   std::uint64_t begun = 0;
   std::uint64_t resumed = 0;
   std::uint64_t forgotten = 0;   // Attempts to resume a session that no longer existed.

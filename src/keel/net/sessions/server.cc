@@ -30,7 +30,7 @@ int worker_index() noexcept {
 
 Error session_moves() noexcept { return Error(Code::Unavailable, "the session is moving to another connection"); }
 
-Error is_older() noexcept { return Error(Code::Conflict, "a newer connection has the session"); }
+Error is_older() noexcept { return Error(Code::Conflict, "the session already continues on a newer connection"); }
 
 std::string_view secret_of(const internal::Token& token) noexcept { return {token.secret.data(), token.secret.size()}; }
 
@@ -44,7 +44,7 @@ struct Server::State final : messages::FrameSink {
   State(Server& s, Registry::State& r, const Handlers& h, ServerOptions&& o);
   ~State();
 
-  // A connection sends its first session frame.
+  // Called when a connection sends its first session frame.
   Result<> on_frame(messages::Peer& peer, std::string_view payload) noexcept override;
   void on_batch_end(messages::Peer&) noexcept override {}
   void on_writable(messages::Peer&) noexcept override {}
@@ -56,8 +56,8 @@ struct Server::State final : messages::FrameSink {
     if (of_client == Duration()) return std::max(own, heartbeat_min);
     return std::max(own == Duration() ? of_client : std::min(of_client, own), heartbeat_min);
   }
-  // The client is authenticated: gives it its session, or tells it the reason why it gets none. If the session is still
-  // moving to this worker, this happens later.
+  // Gives an authenticated client its session, or tells the client why it gets none; does so later if the session is
+  // still moving to this worker.
   void settle(Greeted& client);
   void begin_session(Greeted& client);
   Result<> resume(Greeted& client, ServerSession& session);
@@ -99,7 +99,7 @@ struct Server::State final : messages::FrameSink {
 };
 
 // Completes only when no session is left, even if its task is cancelled, because handlers may refer to objects that
-// live only until then.
+// live only until this wait completes.
 class Server::State::Quiet : public Leaf {
  public:
   using Value = void;
@@ -196,8 +196,8 @@ class Server::State::ServerSession final : public Session {
     server_.home->ring_bytes.subtract(card_->ring_bytes.get());
     card_->ring_bytes.set(0);
   }
-  // Sets the worker to which the session moves when its handler has ended. False: it is already moving to another
-  // worker.
+  // Sets the worker to which the session moves when its handler has ended. False: the session is already moving to
+  // another worker.
   bool give_later(const Move& move) {
     if (move_) return false;
     move_ = std::make_unique<Move>(move);
@@ -216,7 +216,7 @@ class Server::State::ServerSession final : public Session {
   Instant expires() const noexcept override { return expires_at_; }
   void expire() noexcept override {
     server_.registry.expired.fetch_add(1, relaxed);
-    finish(Error(Code::DeadlineExceeded, "the client did not come back in time"));
+    finish(Error(Code::DeadlineExceeded, "the client did not reconnect in time"));
   }
   void ended() noexcept override {
     noted();
@@ -247,7 +247,7 @@ class Server::State::ServerSession final : public Session {
   }
   static void set(SingleWriterCounter& own, std::uint64_t value, SingleWriterCounter& sum) noexcept {
     if (value == own.get()) return;
-    sum.add(value - own.get());  // Modulo 2^64.
+    sum.add(value - own.get());  // A negative difference wraps modulo 2^64, and so does the sum.
     own.set(value);
   }
   void set_connected(bool is) noexcept {
@@ -385,7 +385,7 @@ void Server::State::settle(Greeted& client) {
     if (!session.is_of(token, client.name)) return begin_session(client);
     if (session.is_newer_than(attempt)) return reject(client, is_older());
     session.take_over();
-    if (session.has_ended()) return begin_session(client);  // Without an expiry it ends with its connection.
+    if (session.has_ended()) return begin_session(client);  // Without an expiry, the session ends with its connection.
     if (Result<> resumed = resume(client, session); !resumed) reject(client, resumed.error());
     return;
   }
@@ -511,7 +511,7 @@ void Server::State::give(std::uint64_t number, const Move& move) {
   answer(move, instead);
 }
 
-// The client does not get the session that it wants.
+// Called when the client does not get the session that it requested.
 void Server::State::answer(const Move& move, Instead instead) {
   const std::lock_guard lock(registry.mutex);
   Registry::State::post(move.to, [id = move.greeted, instead](Server& other) {
@@ -532,8 +532,8 @@ void Server::State::hand_over(ServerSession& session, const Move& move) {
   sessions.erase(at);
   bury(std::move(self));
   const std::lock_guard lock(registry.mutex);
-  // The jobs of these broadcasts run on this worker after the session has left, or have already run on the worker to
-  // which it moves.
+  // These broadcasts would miss the session: their jobs run on this worker after the session has left, or have already
+  // run on the worker to which it moves.
   for (const auto& broadcast : home->pending) registry.tell(*moving, *broadcast);
   card->home = move.to;
   const bool is_posted = Registry::State::post(move.to, [move, moving, card](Server& other) mutable {
@@ -570,7 +570,7 @@ void Server::State::forget(Card& card) noexcept {
   registry.cards.erase(card.number);
 }
 
-// --- what has ended
+// --- ended sessions
 
 void Server::State::bury(std::unique_ptr<ServerSession> session) {
   ended_sessions.push_back(std::move(session));

@@ -12,10 +12,10 @@
 //     co_return std::string(client.name);                    // the name of the session
 //   }
 //
-// A client resumes its session with a secret that the server gave it, and is authenticated again; under another name it
-// gets a new session. If the client's older connection seems alive, the server closes that connection, so a client that
-// notices a dead connection before the server does need not wait. A session without a connection is kept for `expiry`,
-// then it ends.
+// A client resumes its session with a secret that the client got from the server, and is authenticated again; a client
+// that then has another name gets a new session. If the client's older connection seems alive, the server closes that
+// connection, so a client that notices a dead connection earlier than the server need not wait. A session without a
+// connection is kept for `expiry`, then it ends.
 //
 // Connections that never send a hello have no session, but their requests are served.
 //
@@ -23,7 +23,7 @@
 //            not authenticated receives the error, and its run() ends.
 // Ownership: owns its sessions.
 // Lifetime:  must outlive the messages::Server; the registry and the handlers must outlive it. stop() must have
-//            completed before its destructor runs, unless none of its handlers is waiting (checked).
+//            completed before the destructor runs, unless no handler of this server is waiting (checked).
 // Threads:   the worker on which it was constructed; each worker has its own server.
 
 #pragma once
@@ -50,16 +50,16 @@ class Registry;
 struct Greeting {
   std::string_view name;
   std::string_view credentials;
-  messages::Peer& peer;  // Has the client's address() and the identity() of its certificate.
+  messages::Peer& peer;  // address() is the client's address; identity() is the name in the client's certificate.
   bool resumes = false;
 };
 
-// How long sessions are kept, and which clients get one.
+// How long sessions are kept, and which clients get a session.
 struct ServerOptions {
   SessionOptions session = {};
   Duration expiry = 60_s;  // How long a session is kept without a connection.
-  // Returns the name of the session; an error is sent to the client, unless it is from the environment or a bug.
-  // If not set, the name that each client sends is accepted without a check.
+  // Returns the name of the session; an error is sent to the client, unless the error is from the environment or a bug.
+  // If this function is not set, the name that each client sends is accepted without a check.
   Function<Task<std::string>(const Greeting&)> authenticate = {};
 };
 
@@ -70,10 +70,10 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  // Call it from messages::ServerOptions::on_open.
+  // Lets a new connection have a session; call it from messages::ServerOptions::on_open.
   void open(messages::Peer& peer);
-  // Ends all sessions with Unavailable: clients then try to begin another one. Completes when no handler runs any more,
-  // even if the awaiting task is cancelled.
+  // Ends all sessions with Unavailable: clients then try to begin new sessions. Completes when no handler runs any
+  // more, even if the awaiting task is cancelled.
   Task<> stop();
 
   // Changes the limits of sessions that begin later, and the heartbeat of sessions that connect later.

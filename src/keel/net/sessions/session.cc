@@ -14,7 +14,7 @@ namespace {
 
 using CoreEvent = internal::Core::Event;
 
-// The message for the peer in place of one that would disclose details of this program.
+// The message that the peer gets in place of a message that would disclose details of this program.
 constexpr std::string_view not_told = "the other side failed";
 
 internal::CoreOptions core_options(const SessionOptions& options, internal::Role role) noexcept {
@@ -105,7 +105,7 @@ void Session::say_bye(const Error& reason) noexcept {
     Buffer out;
     internal::write(out, internal::Bye{.code = reason.code(), .text = is_told ? reason.message() : not_told});
     static_cast<void>(peer_->try_send_session(out.view()));
-  } catch (...) {  // The connection tells the peer.
+  } catch (...) {  // Without a Bye, the end of the connection tells the peer that the session has ended.
   }
 }
 
@@ -228,7 +228,7 @@ void Session::on_closed(messages::Peer&, const Error& reason) noexcept {
   if (!has_ended_) unlinked(reason);
 }
 
-// --- what comes
+// --- receiving
 
 Result<> Session::accept(const CoreEvent& event) {
   const bool waits = running_ != nullptr || !inbox_.empty();
@@ -317,7 +317,7 @@ void Session::failed(const Error& error) noexcept {
            log::field("name", name()), error);
 }
 
-// --- to another worker
+// --- moving to another worker
 
 internal::MovingSession Session::move_out(Error reason) {
   KEEL_CHECK(running_ == nullptr, "a session must not be moved while its handler runs");

@@ -3,24 +3,25 @@
 //
 //   Result<> sent = session.send(Reading{"kitchen", 21.5});         // never waits; kept until the peer has handled it
 //   Result<> sent = session.send(state, {.when_full = WhenFull::NewestOfKey, .key = device});
-//   co_await session.acknowledged();                                // the peer has handled all of them
-//   session.end(Error(Code::PermissionDenied, "the device is blocked"));   // the peer hears why
+//   co_await session.acknowledged();                                // the peer has handled all messages
+//   session.end(Error(Code::PermissionDenied, "the device is blocked"));   // the peer is told the reason
 //
 // A Session object is one side of the conversation: it belongs to a sessions::Client (client.h) or a sessions::Server
 // (server.h). Handlers (handlers.h) handle the messages of the peer, and get a SessionEvent when the state of the
 // session changes. A loss is reported in order, in place of the lost messages.
 //
-// While there is no connection, send() keeps messages, and the next connection sends those that the peer has not
+// While there is no connection, send() keeps messages, and the next connection sends the messages that the peer has not
 // received. A message is acknowledged when its handler has ended, so slow handlers slow the peer down, and
-// window_messages and window_bytes limit the messages that wait for them.
+// window_messages and window_bytes limit the messages that wait for their handlers.
 //
 // Errors:    send(): ResourceExhausted when the ring is full and WhenFull is Refuse or Close; InvalidArgument for a
 //            message that is larger than ring_bytes, with any WhenFull; Unavailable when the session has ended. room()
 //            and acknowledged(): Unavailable with the reason when the session ends during the wait.
 // Ownership: messages are encoded in the call. A Session belongs to its Client or Server.
 // Lifetime:  a Session of a server exists until its handlers have received SessionEvent::Kind::Ended, or until the
-//            session has moved to another worker. To send later, keep its number (Server::find, Registry::send).
-// Threads:   its worker's.
+//            session has moved to another worker. To send later, keep the session's number (Server::find,
+//            Registry::send).
+// Threads:   the session's worker.
 // Cancel:    a cancelled wait has no effect.
 // Cost:      about 700 bytes, plus the queued messages; a message is encoded once and copied once. The session has one
 //            timer, which messages do not reset: when it fires, the session checks what is due.
@@ -53,19 +54,22 @@ class Handlers;
 
 // How many messages and bytes one side keeps, and how often it sends heartbeats.
 struct SessionOptions {
-  std::uint32_t ring_messages = 1024;  // The limit of messages that are sent and not acknowledged, or not sent yet.
-  // The limit of the memory of those messages, each counted as its payload plus 64 bytes. It bounds the memory for a
-  // peer that is disconnected.
+  // The limit of messages that are not acknowledged yet, including those that are not sent yet.
+  std::uint32_t ring_messages = 1024;
+  // The limit of the memory of the messages that ring_messages counts; each message takes its payload plus 64 bytes.
+  // This limit bounds the memory for a peer that is disconnected.
   std::uint32_t ring_bytes = 1 << 20;
-  // The limit of messages that are received and not handled; the peer is told this limit and respects it.
+  // The limit of messages that are received and not handled; the peer is told this limit and must respect it.
   std::uint32_t window_messages = 1024;
   std::uint32_t window_bytes = 1 << 20;  // The limit of unhandled bytes.
   // A peer that is silent for this long is pinged; after two pings without a reply the connection is closed, and the
-  // session continues without one. Both sides use the shorter of their values, but at least 10 ms. 0: this side
-  // requests no heartbeats, so the value of the other side applies; if both have 0, a silent connection is kept.
+  // session continues without a connection. Both sides use the shorter of their values, but at least 10 ms. 0: this
+  // side requests no heartbeats, so the value of the other side applies; if both values are 0, a silent connection is
+  // kept.
   Duration heartbeat = 15_s;
   std::uint32_t ack_every = 32;  // A separate acknowledgement is sent after this many handled messages.
-  // The longest time until an acknowledgement. Messages in the other direction also carry an acknowledgement.
+  // The longest time until a handled message is acknowledged. Messages in the other direction also carry an
+  // acknowledgement.
   Duration ack_after = 40_ms;
 };
 
@@ -81,7 +85,7 @@ struct SessionEvent {
     Connected,  // The session has begun.
     Resumed,    // The session continues over a new connection; only messages that a Lost event reports are lost.
     Lost,
-    Ended,  // The last event. A client does not reconnect after it.
+    Ended,  // The last event. After this event, a client does not reconnect.
   };
   Kind kind = Kind::Connected;
   // Set for Lost: the number of the peer's messages that will never arrive, because the peer had no room to keep them.
@@ -124,7 +128,8 @@ struct MovingSession {
   Duration expiry;
   SessionStats stats;
   std::vector<ReceivedMessage> inbox;
-  bool is_too_slow = false;  // During the move it had no room for a message that was sent with WhenFull::Close.
+  // During the move the session had no room for a message that was sent with WhenFull::Close.
+  bool is_too_slow = false;
 };
 
 }  // namespace internal
@@ -137,8 +142,8 @@ class Session : protected messages::FrameSink, private Timer {
 
   // Both sides know the session by this number. 0: this is a client's session that was never connected.
   std::uint64_t number() const noexcept { return token_.number; }
-  // On a server, the identity of the client, which ServerOptions::authenticate returned; on a client, the name that it
-  // sends.
+  // On a server, the client's identity, as ServerOptions::authenticate returned it; on a client, the name that the
+  // client sends.
   std::string_view name() const noexcept { return name_; }
   bool is_connected() const noexcept { return core_.is_linked(); }
   bool has_ended() const noexcept { return has_ended_; }
@@ -154,14 +159,15 @@ class Session : protected messages::FrameSink, private Timer {
   // Completes when the ring has room for a message of this many bytes: immediately, or once the peer has acknowledged
   // enough. Another task may use the room first.
   [[nodiscard]] Wait room(std::size_t payload_bytes = 0) noexcept;
-  // Completes when the peer has handled everything that was sent.
+  // Completes when the peer has handled every message that was sent.
   [[nodiscard]] Wait acknowledged() noexcept;
   // Ends the session on both sides; messages that were not sent yet are dropped. The peer gets the code of `reason`,
-  // and its message unless the error is from the environment or a bug. Without a connection the peer is not told, and a
-  // server that is the peer keeps its side until it expires. Idempotent.
+  // and its message unless the error is from the environment or a bug. Without a connection the peer is not told; a
+  // server then keeps its side of the session until that side expires. Idempotent.
   void end(Error reason) noexcept;
 
-  std::size_t unacknowledged() const noexcept { return core_.unacknowledged(); }  // The number of messages.
+  // The number of unacknowledged messages.
+  std::size_t unacknowledged() const noexcept { return core_.unacknowledged(); }
   std::size_t ring_bytes() const noexcept { return core_.ring_bytes(); }
   SessionStats stats() const noexcept;
 
@@ -184,13 +190,14 @@ class Session : protected messages::FrameSink, private Timer {
   void say_bye(const Error& reason) noexcept;
   // Ends the session without telling the peer.
   void finish(const Error& reason) noexcept;
-  // Ends the session without telling the peer or the handlers; ended() is not called. False: it has ended already.
+  // Ends the session without telling the peer or the handlers; ended() is not called. False: the session had already
+  // ended.
   bool abandon(const Error& reason) noexcept;
-  // The peer has forgotten the session: begins a new one, which keeps the messages that were never sent, and reports
-  // the lost ones.
+  // Called when the peer has forgotten the session: begins a new session, which keeps the messages that were never
+  // sent, and reports the lost messages.
   std::uint64_t begin_again();
   Error end_reason() const noexcept;
-  // Starts the timer for the next event, unless it already fires earlier.
+  // Starts the timer for the next event, unless the timer already fires earlier.
   void arm() noexcept;
   bool is_busy() const noexcept { return running_ != nullptr; }
 
@@ -201,16 +208,16 @@ class Session : protected messages::FrameSink, private Timer {
 
   // Called for a frame that arrives before link(): on a client, the reply to its hello.
   virtual Result<> greet(std::string_view packet) = 0;
-  // The connection has ended; the session continues.
+  // Called when the connection has ended and the session continues.
   virtual void unlinked(const Error& reason) noexcept = 0;
-  virtual void bye(const Error& reason) noexcept { finish(reason); }  // The peer has ended the session.
-  // The session has ended. Called once, as the last call of this interface.
+  virtual void bye(const Error& reason) noexcept { finish(reason); }  // Called when the peer has ended the session.
+  // Called once when the session has ended, as the last call of this interface.
   virtual void ended() noexcept = 0;
-  // When the session ends because it has no connection; never() while it is connected.
+  // The time at which the session ends because it has no connection; never() while it is connected.
   virtual Instant expires() const noexcept = 0;
   virtual void expire() noexcept = 0;
-  virtual void idle() noexcept {}   // The last running handler has ended. It may destroy the session.
-  virtual void noted() noexcept {}  // A value of stats() has changed.
+  virtual void idle() noexcept {}   // Called when the last running handler has ended; may destroy the session.
+  virtual void noted() noexcept {}  // Called when a value of stats() has changed.
 
   Result<> on_frame(messages::Peer& peer, std::string_view payload) noexcept override;
   void on_batch_end(messages::Peer& peer) noexcept override;
@@ -234,7 +241,7 @@ class Session : protected messages::FrameSink, private Timer {
   Result<> push(std::uint16_t type, Buffer&& payload, const SendOptions& options);
   Result<> take(std::string_view packet);
   Result<> accept(const internal::Core::Event& event);
-  // False: its handler is still running.
+  // Calls the handler for `event`. False: the handler is still running.
   bool handle(const internal::Core::Event& event) noexcept;
   void handle_waiting() noexcept;
   // Runs a handler's task.

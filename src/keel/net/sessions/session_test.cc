@@ -106,7 +106,7 @@ TEST_P(Sessions, begin_again_when_the_server_has_forgotten_them) {
   static_cast<void>(running_->take());
   ASSERT_TRUE(say("unsent"));
   ASSERT_TRUE(until([&] { return session() == nullptr; }));
-  EXPECT_EQ(server_events_.back(), "ended: the client did not come back in time");
+  EXPECT_EQ(server_events_.back(), "ended: the client did not reconnect in time");
 
   running_.emplace();  // … and comes back too late.
   running_->begin(client_->run(), [](StartCore&) noexcept {});
@@ -277,7 +277,7 @@ TEST_P(Sessions, without_an_expiry_end_when_a_newer_connection_asks_for_them) {
   second->say(internal::Packet{.kind = internal::Kind::Ping});
   ASSERT_TRUE(until([&] { return second->packets.size() == 2; })) << "the session is there";
   EXPECT_EQ(internal::read_packet(second->packets.back()).value().kind, internal::Kind::Pong);
-  EXPECT_EQ(server_events_, (Texts{"connected", "ended: the client did not come back in time", "connected"}));
+  EXPECT_EQ(server_events_, (Texts{"connected", "ended: the client did not reconnect in time", "connected"}));
   EXPECT_EQ(registry_->stats().connected, 1u);
   EXPECT_EQ(registry_->stats().forgotten, 1u);
 }
@@ -664,7 +664,8 @@ TEST_P(Sessions, end_at_a_server_that_has_none) {
 
   stop_client();
   EXPECT_EQ(ended_.error().code(), Code::Unsupported);
-  EXPECT_TRUE(ended_.error().message().ends_with("this connection has no sessions")) << ended_.error().message();
+  EXPECT_TRUE(ended_.error().message().ends_with("a frame of a session arrived on a connection without sessions"))
+      << ended_.error().message();
 }
 
 TEST_P(Sessions, try_the_next_server_when_one_cannot_be_reached) {

@@ -14,8 +14,8 @@ enum class WhenFull : std::uint8_t {
   Close,       // The session ends, with ResourceExhausted as its reason.
   DropOldest,  // The oldest messages are dropped. The receiver learns how many messages it lost.
   // An unsent message of the same type and key is replaced without changing its position, even if there is room: a
-  // value that the peer has not seen is useless once there is a newer one. If there is neither such a message nor room,
-  // NewestOfKey acts as DropOldest.
+  // value that the peer has not seen is useless once there is a newer one. If there is no such message and no room,
+  // NewestOfKey acts as DropOldest does.
   NewestOfKey,
 };
 

@@ -1,10 +1,10 @@
 // keel/net/testing/test_layer.h — a TransportLayer for tests of code that uses a Transport: it encrypts nothing, but
-// uses its transport and the engine like a cipher.
+// uses its transport and the engine as a cipher does.
 //
-// Each side sends a hello and is established when it has received the other's. After that, all data is sent in records
-// of at most `record_bytes` with inverted bytes, so received bytes may contain several records and the beginning of
-// another one. Before each record the layer sends a control record, to which the other side replies with a control
-// record. A special record marks the end of the data; if the stream ends without it, that is an error.
+// Each side sends a hello and is established when it has received the hello of the other side. After that, all data is
+// sent in records of at most `record_bytes` with inverted bytes, so received bytes may contain several records and the
+// beginning of another one. Before each record the layer sends a control record, to which the other side replies with a
+// control record. A special record marks the end of the data; if the stream ends without it, that is an error.
 
 #pragma once
 
@@ -43,7 +43,7 @@ class TestLayer final : public TransportLayer {
 
  private:
   enum class Record : char { Hello = 'h', Data = 'd', Question = 'q', Reply = 'r', End = 'e' };
-  static constexpr std::size_t head_bytes = 3;  // The kind of a record, and its size.
+  static constexpr std::size_t head_bytes = 3;  // A head has the kind and the size of a record.
 
   ~TestLayer() override { --alive; }
 
@@ -114,7 +114,7 @@ class TestLayer final : public TransportLayer {
       flush();
     }
     engine().cancel(receive_);
-    post();  // A function of this layer may be running.
+    post();  // Continues later, because a function of this layer may be running.
   }
 
   // --- input
@@ -174,7 +174,7 @@ class TestLayer final : public TransportLayer {
     return in_.size() >= head_bytes && in_.size() - head_bytes >= size_at_front();
   }
 
-  // Processes a complete record; false: none is complete.
+  // Processes a complete record; false: no record is complete.
   bool take_record() noexcept {
     if (!in_.empty() && !established_ && in_.data()[0] != static_cast<char>(Record::Hello)) {
       fail_with(-EPROTO);
@@ -312,7 +312,7 @@ class TestLayer final : public TransportLayer {
   Member<Job, TestLayer, &TestLayer::posted> job_{*this};
 };
 
-// Makes the layers of one side, whose name is `identity` (which must outlive this).
+// Makes the layers of one side, whose name is `identity` (which must outlive this object).
 class TestLayers final : public TransportLayers {
  public:
   explicit TestLayers(std::string_view identity, bool says_hello = true) noexcept

@@ -77,7 +77,7 @@ Result<> BlockingStream::shake(Duration timeout) {
     std::string_view wire = wire_.view();
     const Result<std::size_t> got = records_->read(wire, {});
     wire_.consume(wire_.size() - wire.size());
-    result = flush(deadline);  // This also sends the alert that tells the peer why it is rejected.
+    result = flush(deadline);  // This call also sends the alert that tells the peer why it is rejected.
     if (!got) return got.error().clone();
     if (!result || records_->is_established()) break;
     result = receive_more(deadline);

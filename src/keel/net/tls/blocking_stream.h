@@ -1,8 +1,8 @@
 // keel/net/tls/blocking_stream.h — a stream that speaks TLS, for programs without a loop (net/blocking/stream.h).
 //
-//   KEEL_TRY(auto stream, tls::BlockingStream::connect(context, "shop.example", 443, 5_s));  // it has proved who it is
-//   KEEL_TRY_VOID(stream.write("hello\n", 1_s));
-//   KEEL_TRY(blocking::Chunk line, stream.read_until("\n", 1024, 1_s));
+//   KEEL_TRY(auto stream, tls::BlockingStream::connect(context, "shop.example", 443, 5_s));  // authenticates the
+//   server KEEL_TRY_VOID(stream.write("hello\n", 1_s)); KEEL_TRY(blocking::Chunk line, stream.read_until("\n", 1024,
+//   1_s));
 //
 // Its functions are those of a blocking::Stream, with two exceptions: it cannot send files, and if the peer's bytes end
 // without close_notify, the read fails (Unavailable), because the bytes may be truncated.
@@ -13,7 +13,7 @@
 //            blocking::Stream, and with Protocol for a peer that violates TLS.
 // Ownership: owns its descriptor, buffers and context; movable. The destructor sends close_notify if that does not
 //            block, and then closes as a blocking::Stream does.
-// Threads:   one at a time. Using it on a worker of a loop is a bug.
+// Threads:   one at a time. Using the stream on a worker of a loop is a bug.
 // Memory:    that of Records, plus received bytes that were not read.
 // Cost:      that of Records; received bytes are copied once before and once after decryption.
 
@@ -39,14 +39,14 @@ class Records;
 
 class BlockingStream {
  public:
-  // Connects to the first address of `host` that responds, and completes when the server there has proved its identity;
-  // both take at most `timeout`.
+  // Connects to the first address of `host` that responds, and completes when that server has proved its identity; the
+  // whole call takes at most `timeout`.
   static Result<BlockingStream> connect(const ClientContext& context, const std::string& host, std::uint16_t port,
                                         Duration timeout = Duration::forever(), const io::ConnectOptions& options = {});
   // Does the handshake over a connected stream from which nothing was read.
   static Result<BlockingStream> connect(const ClientContext& context, const std::string& host, blocking::Stream plain,
                                         Duration timeout = Duration::forever());
-  // The server's side; completes when the handshake is complete.
+  // Does the server's side of the handshake over `plain`, and completes when the handshake is complete.
   static Result<BlockingStream> accept(const ServerContext& context, blocking::Stream plain,
                                        Duration timeout = Duration::forever());
   BlockingStream(BlockingStream&& other) noexcept;
@@ -71,7 +71,7 @@ class BlockingStream {
 
   // The result of the handshake; valid until the stream is closed.
   const Records& connection() const noexcept { return *records_; }
-  // Use it for queries about the socket. Only this object may read and write.
+  // The stream below TLS, for queries about the socket. Only the BlockingStream may read and write it.
   const blocking::Stream& plain() const noexcept { return plain_; }
 
  private:

@@ -15,7 +15,7 @@ namespace keel::tls {
 namespace internal {
 namespace {
 
-// Mozilla's guidelines 5.7, "intermediate", without DHE.
+// The cipher suites of the profile "intermediate" of Mozilla's guidelines 5.7, without DHE.
 constexpr const char* suites_13 = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 constexpr const char* suites_12 =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
@@ -42,7 +42,7 @@ Result<std::string> wire_protocols(const std::vector<std::string>& protocols) {
 
 using Stack = Owner<STACK_OF(X509), [](STACK_OF(X509) * stack) noexcept { sk_X509_free(stack); }>;
 
-// A stack of certificates that are owned elsewhere.
+// Makes OpenSSL's stack of the certificates, which it does not own.
 Stack stack_of(const std::vector<CertificatePointer>& certificates) {
   Stack stack(sk_X509_new_null());
   for (const CertificatePointer& one : certificates) {
@@ -161,7 +161,8 @@ Error refusal_of(X509_STORE_CTX* store, const Connection& connection) {
 
 int verified(int is_good, X509_STORE_CTX* store) noexcept {
   if (is_good == 1) return 1;
-  // The peer's own certificate requires a list from its issuer. Certificates above it are checked if there is a list.
+  // Only the peer's own certificate requires a list from its issuer. A certificate of an issuer is checked only if
+  // there is a list for it.
   if (X509_STORE_CTX_get_error(store) == X509_V_ERR_UNABLE_TO_GET_CRL && X509_STORE_CTX_get_error_depth(store) > 0) {
     X509_STORE_CTX_set_error(store, X509_V_OK);
     return 1;
@@ -249,15 +250,15 @@ Result<std::shared_ptr<Context>> make_context(bool is_server, Version version_mi
   SSL_CTX* const ssl = context->ssl.get();
   if (ssl == nullptr) return Error::text(Code::ResourceExhausted, "OpenSSL cannot be used: " + last_words());
   if (version_min > version_max)
-    return fail(Code::InvalidArgument, "lowest accepted version of TLS is above the highest");
+    return fail(Code::InvalidArgument, "the lowest accepted TLS version is above the highest");
   const bool is_set = SSL_CTX_set_min_proto_version(ssl, wire_version(version_min)) == 1 &&
                       SSL_CTX_set_max_proto_version(ssl, wire_version(version_max)) == 1 &&
                       SSL_CTX_set_ciphersuites(ssl, suites_13) == 1 && SSL_CTX_set_cipher_list(ssl, suites_12) == 1 &&
                       SSL_CTX_set1_groups_list(ssl, groups) == 1;
   if (!is_set) return Error::text(Code::Unsupported, "OpenSSL lacks a feature that Keel needs: " + last_words());
   SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // An idle connection keeps no buffers, which would be 33 KB more. This costs a thirtieth of a small request
-  // (ReleasedBuffers in internal/memory_test.cc).
+  // An idle connection keeps no buffers, which would take 33 KB. Releasing the buffers costs a thirtieth of a small
+  // request (ReleasedBuffers in internal/memory_test.cc).
   SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                             SSL_MODE_NO_AUTO_CHAIN);
   SSL_CTX_set_max_early_data(ssl, 0);
@@ -312,7 +313,7 @@ SessionPointer Sessions::take(std::string_view host) {
     if (at->host != host) continue;
     SSL_SESSION* const session = at->session.get();
     if (SSL_SESSION_get_protocol_version(session) == TLS1_2_VERSION) {
-      // This is a copy, because other connections may use the session with another time.
+      // The session is copied, because other connections may use it with another time.
       SessionPointer copy(SSL_SESSION_dup(session));
       if (copy != nullptr) date_by_system(copy.get());
       return copy;
@@ -330,7 +331,7 @@ SessionPointer Sessions::take(std::string_view host) {
 using internal::Context;
 
 Result<ServerContext> ServerContext::make(const ServerOptions& options) {
-  if (options.certificates.empty()) return fail(Code::InvalidArgument, "a server of TLS needs a certificate");
+  if (options.certificates.empty()) return fail(Code::InvalidArgument, "a TLS server needs a certificate");
   KEEL_TRY(auto context, internal::make_context(true, options.version_min, options.version_max, options.protocols, 0));
   SSL_CTX* const ssl = context->ssl.get();
   context->handshake_timeout = options.handshake_timeout;
@@ -339,7 +340,7 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
 
   for (const KeyPair& pair : options.certificates) {
     KEEL_TRY(internal::Identity identity, internal::load_identity(pair, internal::seconds_now()));
-    // This also checks each identity if there are several, from which a handshake chooses later.
+    // This call also checks the identity now, because the first handshake that uses it may come much later.
     KEEL_TRY_VOID(internal::use(ssl, identity));
     X509* const certificate = identity.certificate.get();
     context->certificates.push_back({pair.certificate_file, internal::names_of(certificate, 5),
@@ -362,7 +363,7 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
         options.client_certificates == ClientCertificates::Required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | required, &internal::verified);
   }
-  // A session names its context, which OpenSSL requires if clients have certificates.
+  // Each session stores the name of the context, because OpenSSL requires one if clients have certificates.
   constexpr unsigned char name[] = {'k', 'e', 'e', 'l'};
   SSL_CTX_set_session_id_context(ssl, name, sizeof name);
   // The server stores no sessions: clients keep them as tickets.

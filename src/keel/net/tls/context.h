@@ -16,12 +16,13 @@
 //
 // Errors:    make: NotFound and other codes of the errno for a file that cannot be read; InvalidArgument, with the name
 //            of the file, for its content: no certificate; a certificate that is damaged, has expired, is not valid
-//            yet, or did not issue the certificate before it; a key that does not match, is encrypted or is too weak
-//            for the profile (security level 2: RSA of 2,048 bits); also for a file that is not a regular file.
+//            yet, or did not issue the preceding certificate; a key that does not match, is encrypted or is too weak
+//            for the profile (security level 2, for RSA at least 2,048 bits); also for a file that is not a regular
+//            file.
 // Ownership: a value; copies share what was loaded. Connections keep the context with which they began, so a context
-//            can be replaced while they are open. The text of a key is wiped after it was parsed; OpenSSL holds the key
-//            itself.
-// Threads:   copies may be used on any, at the same time.
+//            can be replaced while connections are open. The text of a key is wiped after it was parsed; OpenSSL holds
+//            the key itself.
+// Threads:   any; copies may be used at the same time.
 // Cost:      make: file reads, some milliseconds. A copy is a pointer. If there are several certificates, each
 //            handshake compares the requested name with all of them.
 // Time:      certificates are compared with the calendar of the current Host when a context is made and when a
@@ -58,18 +59,18 @@ struct KeyPair {
   // including those that peers do not need (CertificateFacts::chain_problem).
   std::string certificate_file = {};
   std::string certificate_pem = {};
-  // The key must have no passphrase. PKCS #8, or the older formats of RSA and EC keys. When neither a file nor a text
-  // is given, the key is in the certificate's file or text.
+  // The key must have no passphrase. The format of the key is PKCS #8, or an older format of RSA and EC keys. When
+  // neither a file nor a text is given, the key is in the certificate's file or text.
   std::string key_file = {};
   std::string key_pem = {};
   // For a server: the OCSP response (RFC 6960) in which the issuer confirms that the certificate is not revoked, in
-  // DER. A client that requests the response gets it (stapling, RFC 6066 §8) as long as it is valid. With neither a
-  // file nor a text, clients get no OCSP response.
+  // DER. A client that requests the response gets it (stapling, RFC 6066 §8) as long as the response is valid. With
+  // neither a file nor a text, clients get no OCSP response.
   std::string ocsp_file = {};
   std::string ocsp_der = {};
 };
 
-// The trusted roots. A file and a text are used together.
+// The trusted roots. If both a file and a text are given, both are used.
 struct Trust {
   // Certificates of roots, in PEM. If both the file and the text are empty, a client uses the system's roots.
   std::string file = {};
@@ -84,7 +85,7 @@ struct Trust {
 // Whether a server requests certificates from its clients.
 enum class ClientCertificates : std::uint8_t {
   Unwanted,
-  Optional,  // A client without a certificate is accepted; one with an invalid certificate is not.
+  Optional,  // A client without a certificate is accepted; a client with an invalid certificate is rejected.
   Required,
 };
 
@@ -105,11 +106,11 @@ struct ServerOptions {
   // Clients may resume a session with a ticket, for 2 h. Each handshake gives the client one ticket, so a client that
   // opens several connections at the same time can resume as many sessions as it had connections before.
   bool tickets = true;
-  // The keys that encrypt tickets. nullopt: the context generates its own keys, so a context that replaces it cannot
-  // resume its sessions.
+  // The keys that encrypt tickets. nullopt: the context generates its own keys, so a later context that replaces this
+  // one cannot resume sessions of this one.
   std::optional<TicketKeys> ticket_keys = {};
-  // Time limit of the handshake, from the beginning of the connection. Raising it lets slow peers occupy memory for
-  // longer.
+  // Time limit of the handshake, from the beginning of the connection. Raising this limit lets slow peers occupy memory
+  // for longer.
   Duration handshake_timeout = Duration::seconds(10);
   // After this many records that were sent with one key, TLS 1.3 renews the keys of both directions (KeyUpdate),
   // because not every peer counts records. RFC 8446 §5.5 allows 2^24.5 records with AES-GCM. 0 counts as 1.
@@ -142,37 +143,38 @@ struct ClientOptions {
   // not displace the sessions of others. A ticket of more than 16 KiB is not kept.
   std::size_t sessions_max = 128;
   Duration handshake_timeout = Duration::seconds(10);
-  // The same as in ServerOptions.
+  // See ServerOptions::records_per_key.
   std::uint32_t records_per_key = 1u << 24;
 };
 
 // Facts about a server's certificate, for people and for monitoring.
 struct CertificateFacts {
   std::string file;              // Empty: the certificate was given as text.
-  std::string names;             // The names that it is valid for: DNS names and addresses, at most a few of them.
+  std::string names;             // The certificate's names: DNS names and addresses, at most a few of them.
   std::int64_t valid_until = 0;  // Seconds since 1970.
   std::int64_t ocsp_until = 0;   // When the OCSP response of the certificate expires; 0: there is no response.
-  // Why there is no OCSP response although one was configured: damaged, for another certificate, too old.
+  // Why there is no OCSP response although one was configured: it is damaged, for another certificate, or too old.
   std::string ocsp_problem;
-  // A fault that clients must tolerate in the other certificates of the file: one that is present twice, that issued
-  // none of the others, that has expired while a valid one with the same key is present, or that is out of the order of
-  // the chain. The file is sent unchanged. Empty: there is none.
+  // A fault that clients must tolerate in the other certificates of the file: a certificate that is present twice, that
+  // issued none of the others, that has expired while a valid certificate with the same key is present, or that is out
+  // of the order of the chain. The file is sent unchanged. Empty: there is none.
   std::string chain_problem;
 };
 
-// The expiry, for monitoring, of something from a file that connections rely on, other than a server's own
-// certificates.
+// The expiry of an object that connections rely on and that was loaded from a file, for monitoring. A server's own
+// certificates are not among these objects (CertificateFacts).
 struct Expiry {
   enum class Kind : std::uint8_t {
-    Certificate,     // The certificate of a client.
-    Issuer,          // An issuer that follows the certificate in its file.
-    Root,            // A root of Trust; the system's roots are not listed.
-    RevocationList,  // A list of Trust. Once it has expired, peers whose certificates its issuer issued are rejected.
+    Certificate,  // The certificate of a client.
+    Issuer,       // An issuer that follows the certificate in its file.
+    Root,         // A root of Trust; the system's roots are not listed.
+    // A revocation list of Trust. Once the list has expired, peers with certificates of the list's issuer are rejected.
+    RevocationList,
   };
   Kind kind = Kind::Certificate;
-  std::string file;       // Empty: it was given as text.
-  std::string name;       // The name of its subject, or of the list's issuer: "CN = Shop Root".
-  std::int64_t from = 0;  // Both times are seconds since 1970.
+  std::string file;       // Empty: the object was given as text.
+  std::string name;       // The name of the certificate's subject, or of the list's issuer: "CN = Shop Root".
+  std::int64_t from = 0;  // `from` and `until` are seconds since 1970.
   std::int64_t until = 0;
   bool operator==(const Expiry&) const = default;
 };
@@ -187,7 +189,7 @@ class ServerContext {
   // The expiry times of issuers, roots and revocation lists; valid as long as a copy of this context exists.
   const std::vector<Expiry>& expiries() const noexcept;
 
-  // How many copies and connections use it, including this one.
+  // How many copies and connections use the context, including this copy.
   long use_count() const noexcept { return context_.use_count(); }
 
  private:
@@ -202,9 +204,10 @@ class ClientContext {
  public:
   static Result<ClientContext> make(const ClientOptions& options);
 
-  // The expiry times; valid as long as a copy of this context exists.
+  // The expiry times of the client's certificate, issuers, roots and revocation lists; valid as long as a copy of this
+  // context exists.
   const std::vector<Expiry>& expiries() const noexcept;
-  // A fault that servers must tolerate in the file of the client's certificate, like CertificateFacts::chain_problem;
+  // A fault that servers must tolerate in the file of the client's certificate (see CertificateFacts::chain_problem);
   // valid as long as a copy of this context exists.
   const std::string& chain_problem() const noexcept;
 

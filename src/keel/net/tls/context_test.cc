@@ -172,7 +172,7 @@ TEST_F(Contexts, say_which_certificate_of_a_chain_did_not_issue_the_one_before) 
     }
   };
   const std::string cure = "each certificate must be followed by the certificate of its issuer";
-  const std::string first = ", did not issue number 1, whose issuer is 'CN = Below': " + cure;
+  const std::string first = ", did not issue certificate number 1, whose issuer is 'CN = Below': " + cure;
 
   expect("", "");  // Clients may know the issuer.
   expect(below.pem(), "");
@@ -180,7 +180,7 @@ TEST_F(Contexts, say_which_certificate_of_a_chain_did_not_issue_the_one_before) 
   expect(below.pem() + middle.pem() + authority_.pem(), "");  // The root is not needed.
   expect(authority_.pem(), "2, 'CN = Test Root'" + first);
   expect(twin.pem(), "2, 'CN = Below'" + first);
-  expect(middle.pem() + below.pem(), "2, 'CN = Middle'" + first + "; number 3 did");
+  expect(middle.pem() + below.pem(), "2, 'CN = Middle'" + first + "; certificate number 3 did");
   expect(own + middle.pem(), "3, 'CN = Middle'" + first);  // The own one is there twice.
   // A client's certificate is checked in the same way.
   const KeyPair client = {.certificate_pem = own + twin.pem(), .key_pem = pair.key_pem};
@@ -278,11 +278,11 @@ TEST_F(Contexts, reject_keys_that_are_too_weak) {
 
 TEST_F(Contexts, reject_options_that_do_not_fit) {
   const auto error = [](const ServerOptions& options) { return ServerContext::make(options).error().describe(); };
-  EXPECT_EQ(error({}), "a server of TLS needs a certificate");
+  EXPECT_EQ(error({}), "a TLS server needs a certificate");
   EXPECT_EQ(error({.certificates = {pair_}, .client_certificates = ClientCertificates::Optional}),
             "client certificates are requested, but no roots that issue them are given");
   EXPECT_EQ(error({.certificates = {pair_}, .version_min = Version::Tls13, .version_max = Version::Tls12}),
-            "lowest accepted version of TLS is above the highest");
+            "the lowest accepted TLS version is above the highest");
   EXPECT_EQ(error({.certificates = {pair_}, .protocols = {""}}),
             "a protocol's name (ALPN) has 1 to 255 bytes, '' has not");
   EXPECT_EQ(ClientContext::make({.trust = {.file = "nowhere.pem"}}).error().describe(),

@@ -14,24 +14,25 @@ namespace keel::tls {
 namespace {
 
 constexpr Duration close_timeout = 10_s;
-// The number of bytes of one send that are encrypted before other connections continue: the same as the engine sends of
-// a plain send.
+// The number of bytes of one send that are encrypted before other connections continue: the same number that the engine
+// sends at a time for a plain send.
 constexpr std::size_t burst_bytes_max = 1 << 20;
-// The time for which handshakes may compute in an event-loop iteration before the remaining ones wait. It is less than
-// the first step of a handshake takes (some 0.3 ms) and more than an alert takes, so a burst of handshakes delays other
-// connections by only one of them.
+// The time for which handshakes may compute in an event-loop iteration before the remaining handshakes wait. The time
+// is shorter than the first step of a handshake (some 0.3 ms) and longer than an alert takes, so a burst of handshakes
+// delays other connections by only one handshake.
 constexpr Duration handshakes_max = 50_us;
 
 }  // namespace
 
 // The handshakes of a loop: they compute one after the other, and the layer whose turn is next is posted. Handshakes
-// that have begun and new ones wait in two queues that take turns, because a handshake has several steps: if its last
-// step waited until all hellos of a burst were computed, it would exceed its time limit.
+// that have begun and new handshakes wait in two queues that take turns, because a handshake has several steps: if its
+// last step waited until all hellos of a burst were computed, the handshake would exceed its time limit.
 //
-// It lives as long as one of the loop's layers, so that a simulation starts without the state of an earlier one.
+// The object lives as long as any of the loop's layers, so that a simulation starts without the state of an earlier
+// one.
 class Layer::Handshakes {
  public:
-  // Adds a layer to the handshakes of the loop that runs on this thread. std::bad_alloc.
+  // Adds a layer to the handshakes of the loop that runs on this thread. Throws std::bad_alloc when memory runs out.
   static Handshakes& enter() {
     io::Loop& loop = *io::Loop::current();
     Handshakes* found = of_thread;
@@ -40,7 +41,7 @@ class Layer::Handshakes {
     ++found->layers_;
     return *found;
   }
-  // Must be the caller's last action.
+  // Must be the caller's last action, because this function may delete this object.
   void leave() noexcept {
     if (--layers_ != 0) return;
     Handshakes** at = &of_thread;
@@ -81,7 +82,7 @@ class Layer::Handshakes {
     }
     return result;
   }
-  // Whether it is the layer's turn, so that it no longer waits. A closed layer does not wait any longer, either.
+  // Ends the layer's wait if it is the layer's turn or the layer is closed. Returns whether it is the layer's turn.
   bool stop_waiting(Layer& layer) noexcept {
     if (!layer.linked()) return false;
     const bool is_next = &next() == &layer;
@@ -107,7 +108,7 @@ class Layer::Handshakes {
   List<Layer> lines_[2];  // The queue of new handshakes, and the queue of those that have begun.
   int line_ = 0;          // The queue whose turn it is.
   std::uint64_t turn_ = 0;
-  Duration spent_;  // In the iteration `turn_`.
+  Duration spent_;  // The time that handshakes have taken in the iteration `turn_`.
 };
 
 constinit thread_local Layer::Handshakes* Layer::Handshakes::of_thread = nullptr;
@@ -144,7 +145,7 @@ void Layer::open() noexcept {
   Host::current().start_timer(timer_, Host::current().now() + records_.handshake_timeout());
   engine().submit(receive_);
   std::string_view nothing;
-  read_from(nothing);  // A client speaks first.
+  read_from(nothing);  // A client sends the first bytes of the handshake.
   flush();
   if (failure_ < 0 || !in_.empty()) post();
 }
@@ -214,7 +215,7 @@ void Layer::close() noexcept {
   }
   engine().cancel(receive_);
   if (!send_.is_idle()) Host::current().start_timer(timer_, Host::current().now() + close_timeout);
-  post();  // A caller may still be inside one of its functions.
+  post();  // A caller may still be inside a function of this layer.
 }
 
 // --- receiving -----------------------------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ void Layer::late() noexcept {
   advance({});
 }
 
-// Processes the waiting bytes, then the newly arrived ones.
+// Processes the waiting bytes, and then the newly arrived bytes.
 void Layer::advance(std::string_view fresh) noexcept {
   try {
     if (in_.empty()) {
@@ -324,8 +325,8 @@ void Layer::read_from(std::string_view& wire) noexcept {
   }
 }
 
-// Reports the end if nothing more will be delivered. It must be the caller's last action, because the transport may be
-// closed during the call.
+// Reports the end if nothing more will be delivered. This call must be the caller's last action, because the transport
+// may be closed during the call.
 void Layer::end_receiving() noexcept {
   Transport* const to = transport();
   if (to == nullptr) return;
@@ -380,7 +381,7 @@ bool Layer::seal() noexcept {
       const std::string_view some = rest.substr(0, sizeof gathered - size);
       const bool is_last = part + 1 == sending_->part_count;
       if (size == 0 && (is_last || some.size() == sizeof gathered)) {
-        bytes = some;  // Without a copy.
+        bytes = some;  // These bytes are not copied.
       } else if (!some.empty()) {
         std::memcpy(gathered + size, some.data(), some.size());
         bytes = {gathered, size + some.size()};
@@ -398,9 +399,9 @@ bool Layer::seal() noexcept {
         fail_with(sealed.error());
         return false;
       }
-      // The room was checked, so all of it must have been encrypted.
+      // The room was checked, so all of `bytes` must have been encrypted.
       if (*sealed != bytes.size()) {
-        fail_with(Error(Code::Internal, "OpenSSL must encrypt a record as a whole"));
+        fail_with(Error(Code::Internal, "OpenSSL did not encrypt a record as a whole"));
         return false;
       }
     }
@@ -432,7 +433,7 @@ void Layer::flush() noexcept {
   if (!send_.is_idle()) return;
   if (has_said_end_ && !is_closed_ && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
   if (sending_ == nullptr) return;
-  // This must come last, because the callbacks may send more.
+  // The callbacks must come last, because they may send more.
   if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
     finish_send(send_failure_ < 0 ? send_failure_ : failure_ < 0 ? failure_ : out_failure_);
   } else if (records_.is_established() && (is_taken_ || sending_->part_count == 0)) {
@@ -440,7 +441,7 @@ void Layer::flush() noexcept {
   }
 }
 
-// The engine's send of encrypted bytes has completed.
+// Called when the engine's send of encrypted bytes has completed.
 void Layer::land() noexcept {
   flight_.release();
   flown_ += std::exchange(send_.sent, 0);

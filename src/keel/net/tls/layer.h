@@ -9,14 +9,14 @@
 //            Transport::error() returns the Error; likewise for a handshake that takes longer than its context allows
 //            (DeadlineExceeded). A connection that ends without close_notify fails in the same way, but only for
 //            receiving. Other errnos come from the engine.
-// Lifetime:  like every TransportLayer.
+// Lifetime:  that of every TransportLayer.
 // Closing:   sends close_notify, and waits at most 10 s until it has been sent.
 // Memory:    that of Records, plus the 64 KiB of a large send that are encrypted at a time. While its transport is
 //            paused, further bytes wait in the kernel.
-// Fairness:  each iteration of the event loop computes one handshake, for about 0.3 ms. The others wait in the order in
-//            which they arrived; handshakes that have begun take turns with new ones. A client that has sent only a
-//            part of its first record is not in the queue and delays no other. In a simulation, where no time passes
-//            while a handshake is computed, handshakes wait in the same way.
+// Fairness:  each iteration of the event loop computes one handshake, for about 0.3 ms. The other handshakes wait in
+//            the order in which they arrived; handshakes that have begun take turns with new handshakes. A client that
+//            has sent only a part of its first record is not in the queue, and delays no other client. In a simulation,
+//            where no time passes while a handshake is computed, handshakes wait in the same way.
 // Cost:      that of Records, which copies sent bytes once into records; received bytes are decrypted into the reader's
 //            memory.
 
@@ -52,7 +52,7 @@ namespace keel::tls {
 
 class Layer final : public TransportLayer, public Link {
  public:
-  // The number of layers whose handshake waits; all layers that one Layers makes share it.
+  // The number of layers whose handshake waits; all layers that one Layers object makes share this number.
   using Waiting = std::shared_ptr<std::atomic<std::uint64_t>>;
   // `received`: bytes that were already read.
   Layer(io::Engine& engine, int fd, const ServerContext& context, std::string_view received, Waiting waiting);
@@ -65,7 +65,7 @@ class Layer final : public TransportLayer, public Link {
   bool is_established() const noexcept override { return records_.is_established(); }
   std::string_view protocol() const noexcept override;
   std::string_view peer_identity() const noexcept override { return records_.peer_identity(); }
-  // Has further results of the handshake.
+  // The TLS of this layer, which has further results of the handshake.
   const Records& records() const noexcept { return records_; }
 
  private:
@@ -109,8 +109,8 @@ class Layer final : public TransportLayer, public Link {
 
   Records records_;
   const Waiting waiting_;
-  Handshakes* handshakes_ = nullptr;  // The queue of handshakes of its loop; null before the layer is open.
-  io::Loop* loop_ = nullptr;          // Runs posted().
+  Handshakes* handshakes_ = nullptr;  // The queue of handshakes of this loop; null before the layer is open.
+  io::Loop* loop_ = nullptr;          // The loop that runs posted().
   bool has_begun_ = false;
   bool ending_ = false;        // Set by end_receive().
   bool cancelling_ = false;    // Set by cancel_receive().
@@ -120,10 +120,10 @@ class Layer final : public TransportLayer, public Link {
   bool has_said_end_ = false;  // close_notify was sent.
   bool is_shut_ = false;       // The socket was shut down for writing, after close_notify.
   bool is_shut_down_ = false;
-  bool is_reset_ = false;  // Closing does not wait.
+  bool is_reset_ = false;  // close() does not wait.
   bool is_closed_ = false;
   bool is_posted_ = false;
-  bool is_next_ = false;   // Its handshake has waited and continues now.
+  bool is_next_ = false;   // The layer's handshake has waited and continues now.
   bool is_taken_ = false;  // The bytes of sending_ are encrypted.
   bool calls_back_ = true;
   std::int32_t failure_ = 0;  // An error of the layer: nothing can be received or sent.
@@ -146,7 +146,7 @@ class Layer final : public TransportLayer, public Link {
 
 // Layers over the connections of one server or client.
 //
-// Threads: any. It must outlive its users, but not the layers that it made.
+// Threads: any. The object must outlive its users, but not the layers that it made.
 class Layers final : public TransportLayers {
  public:
   explicit Layers(ServerContext context) : context_(std::move(context)) {}

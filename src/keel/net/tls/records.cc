@@ -31,7 +31,7 @@ constexpr int messages_max = 32;
 
 Error from_peer(Code code, const std::string& text) { return Error::text(code, text).from_environment(); }
 
-// RFC 8446 §6.
+// The error for an alert of the peer (RFC 8446 §6).
 Error error_of_alert(int alert, bool is_established) {
   const std::string words = std::string("the alert '") + SSL_alert_desc_string_long(alert) + '\'';
   switch (alert) {
@@ -99,7 +99,7 @@ Error error_of(unsigned long code, bool is_established) {
                                        (words != nullptr ? words : "OpenSSL does not say why"));
 }
 
-// The reason of a failure: the protocol's reason if there is one, otherwise the cipher's.
+// The reason for a failure: the error of the TLS protocol if there is one, otherwise that of the cipher.
 unsigned long first_of_protocol() noexcept {
   const unsigned long first = ERR_peek_error();
   for (unsigned long code = ERR_get_error(); code != 0; code = ERR_get_error()) {
@@ -241,9 +241,9 @@ struct Records::State {
     return failure->clone();
   }
 
-  // Whether these two parts contain the whole first record of a client, or something that is not a record. OpenSSL
-  // takes some 10 KiB for a connection, and 60 KiB more when it begins a handshake; a client that has sent nothing, or
-  // only a byte, must not cost as much.
+  // Whether `early` and `late` together contain the whole first record of a client, or something that is not a record.
+  // OpenSSL takes some 10 KiB for a connection, and 60 KiB more when it begins a handshake; a client that has sent
+  // nothing, or only a byte, must not cost that much memory.
   static bool is_whole_record(std::string_view early, std::string_view late) noexcept {
     constexpr std::size_t header = 5;  // RFC 8446 §5.1.
     const auto byte = [=](std::size_t i) -> std::size_t {
@@ -256,7 +256,7 @@ struct Records::State {
     const std::size_t size = byte(3) << 8 | byte(4);
     return size > Records::plain_bytes_max || came >= header + size;
   }
-  // OpenSSL would wait for the rest of a record of SSL 2.0, which begins with this bit.
+  // A record of SSL 2.0 begins with this bit; OpenSSL would wait for the remaining bytes of such a record.
   static bool is_of_ssl_2(unsigned char first) noexcept { return (first & 0x80) != 0; }
 
   bool collect(std::string_view& from) {
@@ -270,7 +270,7 @@ struct Records::State {
     if (has_first_record) return true;
     if (!collect(*wire)) return false;
     if (early.empty() && is_of_ssl_2(static_cast<unsigned char>(wire->front()))) {
-      failure.emplace(from_peer(Code::Protocol, "the peer did not begin with a handshake of TLS"));
+      failure.emplace(from_peer(Code::Protocol, "the peer did not begin with a TLS handshake"));
       return failure->clone();
     }
     if (!early.empty()) {
@@ -325,7 +325,7 @@ struct Records::State {
     return failure->clone();
   }
 
-  // Call it before a record. Does nothing while an update is in progress; the next record tries again.
+  // Call it before each record. Does nothing while an update is in progress; the next record tries again.
   void renew_keys() noexcept {
     if (SSL_version(ssl.get()) != TLS1_3_VERSION) return;
     if (SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED) == 1) sealed = 0;
@@ -343,9 +343,9 @@ struct Records::State {
   internal::PoolUse memory;
   std::shared_ptr<const internal::Context> context;
   internal::Connection connection;
-  std::string_view* wire = nullptr;  // During read().
+  std::string_view* wire = nullptr;  // The caller's bytes, during read().
   Buffer early;                      // On a server, the beginning of the first record, which OpenSSL reads first.
-  std::size_t early_taken = 0;       // Of `early`.
+  std::size_t early_taken = 0;       // How many bytes of `early` OpenSSL has read.
   Buffer out;
   std::optional<Error> failure;
   std::string identity;
@@ -371,7 +371,7 @@ Records::Records(const ClientContext& context, std::string_view host)
   SSL* const ssl = state_->ssl.get();
   bool is_set = false;
   if (name.find('\0') != std::string::npos) {
-    // Such a host is rejected, because OpenSSL would compare only a part of it.
+    // A host with a zero byte is rejected, because OpenSSL would compare only the part before that byte.
   } else if (state_->context->check != ServerCheck::Host) {
     is_set = is_address(name) || SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
   } else if (is_address(name)) {

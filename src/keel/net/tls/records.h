@@ -1,27 +1,27 @@
 // keel/net/tls/records.h — the TLS of one connection without a socket: bytes in, bytes out.
 //
 //   Records records(context, "shop.example");              // a client; Records(context): a server
-//   std::string_view wire;                                 // what has come from the peer
+//   std::string_view wire;                                 // the bytes received from the peer
 //   KEEL_TRY(std::size_t got, records.read(wire, plain));  // the handshake first, then the peer's bytes
 //   records.write("GET / HTTP/1.1\r\n");                   // once it is established
 //   send(records.output());                                // after each of these calls; then clear it
 //
 // OpenSSL does the handshake and the records, on a BIO of this class that reads from the caller's `wire` and appends to
-// output(). It never uses a descriptor.
+// output(). OpenSSL never uses a descriptor.
 //
-// Errors:    Unauthenticated for a peer that has no certificate, or one that is for another host, expired, not valid
-//            yet, self-signed, revoked or of an unknown issuer. Protocol when there is no common version, cipher or
-//            application protocol, for an alert of the peer, for any violation of the protocol, and for a flood: more
-//            than 32 handshake messages (updates of keys, tickets, requests to renegotiate) without data. Unavailable
-//            for a connection that ends too early (ended()). ResourceExhausted when memory runs out. All are
-//            from_environment(); the message names the cause. After an error, every call returns it again, and output()
-//            has the alert for the peer.
+// Errors:    Unauthenticated for a peer that has no certificate, or a certificate that is for another host, expired,
+//            not valid yet, self-signed, revoked or of an unknown issuer. Protocol when there is no common version,
+//            cipher or application protocol, for an alert of the peer, for any violation of the protocol, and for a
+//            flood: more than 32 handshake messages (updates of keys, tickets, requests to renegotiate) without data.
+//            Unavailable for a connection that ends too early (ended()). ResourceExhausted when memory runs out. All
+//            errors are from_environment(); the message names the cause. After an error, every call returns that error
+//            again, and output() has the alert for the peer.
 // Ownership: keeps its context. `wire` and the bytes to be written are used only during the call.
 // Threads:   one.
 // Memory:    at most one record of the peer (16 KiB), one handshake message (100 KiB: certificates), and
-//            output_bytes_max plus one flight in output(): above that nothing is read or written until the caller takes
-//            bytes from output(). In addition, OpenSSL keeps some 70 KB for a connection during the handshake, which on
-//            a server begins when the client's first record has arrived completely.
+//            output_bytes_max plus one flight in output(): when output() is full, nothing is read or written until the
+//            caller takes bytes from it. In addition, OpenSSL keeps some 70 KB for a connection during the handshake,
+//            which on a server begins when the client's first record has arrived completely.
 // Cost:      that of OpenSSL. Memory for handshakes and records comes from the pools of the thread (base/pool.h): no
 //            heap is used in steady state, unless the program has used OpenSSL before main().
 // Random:    random numbers are OpenSSL's own, also in a simulation; with testing::SeededRandomness they come from the
@@ -47,9 +47,9 @@ class Records {
   // The largest number of bytes that one read() returns.
   static constexpr std::size_t plain_bytes_max = 16 * 1024;
 
-  // std::bad_alloc when memory runs out.
+  // Throws std::bad_alloc when memory runs out.
   explicit Records(const ServerContext& context);
-  // `host`: the name or the IP address that the peer's certificate must be valid for; an empty one is a Bug.
+  // `host`: the name or the IP address that the peer's certificate must be valid for; an empty `host` is a Bug.
   Records(const ClientContext& context, std::string_view host);
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
@@ -57,8 +57,9 @@ class Records {
 
   // Removes bytes from the front of `wire` and continues the handshake, which a client begins with an empty `wire`.
   // After the handshake, decrypts one record at a time into `into`, and returns the number of bytes. 0: all of `wire`
-  // was used and more must arrive; or the peer has finished (has_peer_finished()); or output() is full; or `into` is
-  // empty. If `into` has less room than plain_bytes_max, part of a record may remain in this object: call read() again.
+  // was used and more bytes must arrive; or the peer has finished (has_peer_finished()); or output() is full; or `into`
+  // is empty. If `into` has less room than plain_bytes_max, part of a record may remain in this object: call read()
+  // again.
   Result<std::size_t> read(std::string_view& wire, std::span<char> into);
   // If `wire` has only the beginning of a client's first record, removes it from `wire` and keeps a copy. True: nothing
   // was removed, because read() has a handshake to compute or an error to report. Calling this function is optional.
@@ -76,8 +77,8 @@ class Records {
   // The bytes to be sent, which the caller removes.
   Buffer& output() noexcept;
 
-  // Whether OpenSSL has begun the handshake: always for a client; for a server, since the read() in which the client's
-  // first record was complete.
+  // Whether OpenSSL has begun the handshake: always true for a client; true for a server from the read() on in which
+  // the client's first record was complete.
   bool has_begun() const noexcept;
   bool is_established() const noexcept;
   // Whether the peer has sent close_notify: it will write no more, but this side may still write to it.
@@ -89,8 +90,9 @@ class Records {
   std::string_view cipher() const noexcept;
   // The protocol that ALPN selected; empty: none.
   std::string_view protocol() const noexcept;
-  // On a server, the first URI, DNS name or mail address of the peer's certificate, in this order, or its common name
-  // if it has none of them; empty: the peer has no certificate or the certificate has no name. On a client, the host.
+  // On a server, the first URI, DNS name or mail address of the peer's certificate, in this order, or the certificate's
+  // common name if it has none of these names; empty: the peer has no certificate or the certificate has no name. On a
+  // client, the host.
   std::string_view peer_identity() const noexcept;
   // The "tls-server-end-point" of the server's certificate (RFC 5929 §4.1), which binds an authentication within the
   // connection to that certificate; for a client whose connection is established. Empty: the certificate's signature

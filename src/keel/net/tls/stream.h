@@ -1,7 +1,7 @@
 // keel/net/tls/stream.h — streams and listeners that speak TLS.
 //
 //   Task<std::string> ask(tls::ClientContext context, Resolver& resolver) {
-//     Stream stream = co_await tls::connect(context, resolver, "shop.example", 443);  // the peer has proved who it is
+//     Stream stream = co_await tls::connect(context, resolver, "shop.example", 443);  // the server is authenticated
 //     co_await stream.write("hello\n");
 //     co_return std::string(co_await stream.read_until("\n", 1024));
 //   }
@@ -10,7 +10,7 @@
 //   Scope connections;
 //   while (true) connections.spawn(talk(co_await listener.accept()), OnError::Ignore);
 //
-// The streams are ordinary ones (net/stream.h), with three exceptions: send_file() does not work (EOPNOTSUPP);
+// The streams are ordinary streams (net/stream.h), with three exceptions: send_file() does not work (EOPNOTSUPP);
 // shutdown_write() sends close_notify; and if the peer's bytes end without close_notify, the read fails (Unavailable),
 // because the bytes may be truncated.
 //
@@ -41,7 +41,7 @@ class Records;
 
 // Connects to `address`, and completes when the server has proved that it is `host`.
 Task<Stream> connect(ClientContext context, std::string host, Address address, io::ConnectOptions options = {});
-// Connects to the first address that responds; with `guard`, only addresses that it allows are tried
+// Connects to the first address that responds; with `guard`, only addresses that the guard allows are tried
 // (net/address_guard.h).
 Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
                      io::ConnectOptions options = {});
@@ -50,9 +50,9 @@ Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host
 // Does the handshake over a connected stream from which nothing was read.
 Task<Stream> connect(ClientContext context, std::string host, Stream plain);
 
-// Makes the server's side over `plain`, from which nothing was read. It does not wait for the handshake, so that a slow
-// peer does not delay others: the first read or write waits for it, or `co_await stream.establish()`, after which
-// connection_of() identifies the peer.
+// Makes the server's side of TLS over `plain`, from which nothing was read. accept() does not wait for the handshake,
+// so that a slow peer does not delay other peers. The first read or write waits for the handshake, and so does
+// `co_await stream.establish()`, after which connection_of() identifies the peer.
 Result<Stream> accept(const ServerContext& context, Stream plain);
 
 // The result of the handshake. Null: `stream` does not use TLS. The pointer is valid as long as the stream.
@@ -63,7 +63,7 @@ class Listener {
  public:
   static Result<Listener> bind(ServerContext context, const Address& address, const io::ListenOptions& options = {});
 
-  // The next connection, as accept() above makes it.
+  // Waits for the next connection, and makes its stream as accept() above does.
   Task<Stream> accept();
   Address address() const noexcept { return listener_.address(); }
   // Sets the context for later connections, for example one with a renewed certificate.

@@ -51,9 +51,9 @@ Key new_key() {
 
 struct TicketKeys::State {
   std::mutex mutex;
-  std::deque<Key> keys;  // The newest first.
+  std::deque<Key> keys;  // The newest key is the first.
 
-  // The key that currently encrypts tickets. Call it under the lock.
+  // Returns the key that currently encrypts tickets. Call it under the lock.
   const Key& current() {
     const std::int64_t now = ticket_time();
     // The system clock may have been set back.
@@ -119,8 +119,8 @@ void TicketSealer::attach(SSL_CTX* context, const TicketKeys& keys) noexcept {
   SSL_CTX_set_tlsext_ticket_key_evp_cb(context, &call);
 }
 
-// Results as in SSL_CTX_set_tlsext_ticket_key_evp_cb(3). 0: the key is unknown; 1: success; 2: success, and the ticket
-// has to be replaced.
+// The results are those of the callback of SSL_CTX_set_tlsext_ticket_key_evp_cb(3). 0: the key is unknown; 1: success;
+// 2: success, and the ticket has to be replaced.
 int TicketSealer::call(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
                        int seals) noexcept {
   const auto& keys = *static_cast<const TicketKeys*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
@@ -155,7 +155,7 @@ int TicketSealer::call(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIP
   const bool is_ready = EVP_CipherInit_ex(cipher, ticket_cipher(), nullptr, key->cipher, iv, seals) == 1 &&
                         EVP_MAC_CTX_set_params(mac, parameters) == 1;
   if (!is_ready) return -1;
-  // A client uses a ticket of TLS 1.3 only once (RFC 8446 §C.4), so it needs a new one with each connection.
+  // A client uses a ticket of TLS 1.3 only once (RFC 8446 §C.4), so it needs a new ticket from each connection.
   return is_current && SSL_version(ssl) != TLS1_3_VERSION ? 1 : 2;
 }
 

@@ -2,10 +2,10 @@
 // §4).
 //
 //   tls::TicketKeys keys;
-//   options.ticket_keys = keys;                              // of each context that replaces another
+//   options.ticket_keys = keys;                              // for each context that replaces another
 //   std::string text = keys.save();                          // for a process that replaces this one
 //   KEEL_TRY(const tls::TicketKeys same, tls::TicketKeys::load(text));
-//   keys.adopt(same);                                        // of contexts that are there already
+//   keys.adopt(same);                                        // for contexts that already exist
 //
 // A ticket is encrypted (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be decrypted for
 // two more hours, as long as a session may be resumed. The next handshake after that erases the key, so that recorded
@@ -15,7 +15,7 @@
 //            text that is not a result of save().
 // Ownership: a value; copies share the keys and their rotation.
 // Threads:   any.
-// Time:      by the calendar of the current Host.
+// Time:      the age of a key is measured by the calendar of the current Host.
 // Cost:      a lock and some microseconds for each handshake.
 
 #pragma once
@@ -35,7 +35,7 @@ class TicketSealer;
 
 class TicketKeys {
  public:
-  // How long a key encrypts tickets, and how long it decrypts them.
+  // How long a key encrypts new tickets, and how long it decrypts tickets.
   static constexpr Duration seals_for = Duration::hours(1);
   static constexpr Duration opens_for = Duration::hours(2);
 

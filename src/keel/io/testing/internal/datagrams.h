@@ -19,13 +19,13 @@ struct DatagramSide {
     std::uint32_t segment_bytes = 0;  // If not 0, the packet has several datagrams of this size.
   };
   Address peer;                 // Empty: not connected.
-  std::vector<Address> groups;  // The groups of which it is a member; with port 0.
+  std::vector<Address> groups;  // The groups that the socket has joined, with port 0.
   std::deque<Packet> inbox;     // Packets that have arrived.
   std::size_t unread = 0;       // Bytes in the inbox.
-  std::size_t flight = 0;       // Bytes in transit to a Unix socket, whose sender waits for room.
+  std::size_t flight = 0;       // Bytes in transit to this socket, if it is a Unix socket: its senders wait for room.
   int error = 0;                // An error that is reported once.
-  std::uint64_t id = 0;         // The sender's number; which faults it meets depends on it.
-  std::uint64_t packets = 0;    // The number of packets that the sender has sent; faults are numbered by it.
+  std::uint64_t id = 0;         // The number of this socket as a sender; its faults depend on it.
+  std::uint64_t packets = 0;    // The number of packets that this socket has sent; the number identifies a fault.
   Instant last_arrival;         // The arrival of the last packet. Without a fault, packets arrive in order.
 
   bool has_news() const noexcept { return !inbox.empty() || error != 0; }
@@ -38,10 +38,11 @@ class Datagrams {
   Result<SocketPtr> open(const io::DatagramOptions& options);
   void close(const SocketPtr& socket);
   Result<> set_member(Socket& at, Address group, bool member);
-  // Sends the remaining bytes of `op`. Returns 0 if all were sent, EAGAIN if there is no room, else the errno of the
-  // next one.
+  // Sends the remaining bytes of `op`. Returns 0 if all datagrams were sent, EAGAIN if there is no room, or the errno
+  // with which the next datagram failed.
   int send(Socket& at, io::SendDatagrams& op);
-  // The next packet of the inbox, which must not be empty; with `join`, following packets may be joined to it.
+  // Takes the next packet from the inbox, which must not be empty; with `join`, following packets may be joined to that
+  // packet.
   DatagramSide::Packet take(DatagramSide& side, bool join);
   // Schedules the next attempt of the pending SendDatagrams.
   void plan_send(Socket& at);

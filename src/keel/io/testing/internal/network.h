@@ -32,13 +32,14 @@ struct End {
   std::size_t taken = 0;
   std::size_t flight = 0;     // Bytes in transit to this end.
   std::uint64_t arrived = 0;  // The total number of received bytes.
-  Instant last_arrival;       // The last arrival, so that bytes arrive in order.
-  int error = 0;              // An error that is reported once.
-  bool fin = false;           // The peer's end of stream has arrived.
+  // When the last bytes arrived; bytes that are sent later must not arrive before this time.
+  Instant last_arrival;
+  int error = 0;     // An error that is reported once.
+  bool fin = false;  // The peer's end of stream has arrived.
   bool reset = false;
   bool write_closed = false;  // This end sends nothing more.
-  bool closed = false;        // The program has closed it.
-  std::uint64_t packets = 0;  // The number of packets sent to this end; faults are numbered by it.
+  bool closed = false;        // The program has closed this end.
+  std::uint64_t packets = 0;  // The number of packets sent to this end; the number identifies a fault.
   std::uint64_t pieces = 0;
 
   std::size_t unread() const noexcept { return inbox.size() - taken; }
@@ -48,7 +49,7 @@ struct End {
 struct Connection {
   std::uint64_t id = 0;
   bool vanished = false;
-  bool is_mapped = false;  // An IPv4 connection that was accepted by a dual-stack IPv6 listener.
+  bool is_mapped = false;  // True: an IPv4 connection that a dual-stack IPv6 listener accepted.
   Address address[2];
   End end[2];
 };
@@ -68,34 +69,35 @@ struct Socket {
   ~Socket();
 
   int fd = -1;
-  std::uint32_t attempt = 0;  // Counts sends and connects: an event of an earlier one is stale.
-  io::Op* in = nullptr;       // The pending Receive, Accept or ReceiveDatagrams, and the engine that completes it.
-  io::Op* out = nullptr;      // The pending Send, SendFile, Connect or SendDatagrams.
+  // Counts sends and connects, so that an event of an earlier send or connect is recognized as stale.
+  std::uint32_t attempt = 0;
+  io::Op* in = nullptr;   // The pending Receive, Accept or ReceiveDatagrams; the engine in_by completes it.
+  io::Op* out = nullptr;  // The pending Send, SendFile, Connect or SendDatagrams.
   Completer* in_by = nullptr;
   Completer* out_by = nullptr;
   bool closed = false;
   bool step_planned = false;  // The next attempt of a Send is scheduled.
-  // A stream:
+  // Members of a stream:
   ConnectionPtr connection;
   int side = 0;
   int family = AF_UNSPEC;
   io::SocketOptions options;
   Address address;  // The address of a listener, or the local address of a stream if it was set.
-  // A listener:
+  // Members of a listener:
   bool listening = false;
   bool reuse_port = false;
   bool dual_stack = false;
   std::size_t backlog = 0;
-  std::uint64_t accepts = 0;  // The number of accepts so far; faults are numbered by it.
+  std::uint64_t accepts = 0;  // The number of accepts so far; the number identifies a fault.
   std::deque<ConnectionPtr> queue;
-  // A datagram socket:
+  // Members of a datagram socket:
   std::unique_ptr<DatagramSide> datagrams;
-  // A file:
+  // Members of a file:
   bool is_file = false;
   bool writable = false;
   Disk* disk = nullptr;
-  int file = -1;       // Its descriptor on the disk; -1: it is a folder.
-  std::string folder;  // The path of the folder.
+  int file = -1;  // The file's descriptor on the disk; -1: this is a folder.
+  std::string folder;
 };
 using SocketPtr = std::shared_ptr<Socket>;
 
@@ -108,7 +110,7 @@ class Network {
   SocketPtr new_socket(int family);
   Socket& socket(int fd);
   SocketPtr shared(int fd) { return socket(fd), sockets_[static_cast<std::size_t>(fd)]; }
-  // Frees its descriptor. Other owners of the socket see that it is closed.
+  // Frees the descriptor of `socket`. Other owners of `socket` see that it is closed.
   void forget(const SocketPtr& socket);
   std::uint16_t free_port();
 
@@ -126,7 +128,7 @@ class Network {
 
   // --- Bytes.
 
-  // Sends all bytes of `op` immediately if the seed and the room allow it. True: it is complete.
+  // Sends all bytes of `op` immediately if the seed and the room allow it. True: `op` is complete.
   bool send_at_once(Socket& at, io::Send& op, std::size_t worker);
   // Schedules the next attempt of the pending Send.
   void plan_send(Socket& at);

@@ -33,7 +33,7 @@ inline std::uint64_t hash_bytes(std::uint64_t hash, std::string_view bytes) noex
 struct Random {
   std::uint64_t state;
   std::uint64_t next() noexcept { return mix(state += 0x9e3779b97f4a7c15); }
-  // 0 <= result < bound.
+  // Returns a number from 0 to `bound` - 1.
   std::uint64_t below(std::uint64_t bound) noexcept { return bound == 0 ? 0 : next() % bound; }
   bool chance(double probability) noexcept {
     return probability > 0 && static_cast<double>(next() >> 11) * 0x1p-53 < probability;

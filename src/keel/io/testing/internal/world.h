@@ -44,7 +44,7 @@ struct World {
   FaultCounts faults;
   std::vector<Fault> struck;
   std::uint64_t hash = 0;
-  std::string text;            // The end of the trace.
+  std::string text;            // The last part of the trace.
   std::uint64_t sequence = 0;  // The number of events so far.
   std::uint64_t handshakes = 0;
   std::map<std::pair<Instant, std::uint64_t>, Function<void()>> events;

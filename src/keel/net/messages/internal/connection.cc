@@ -17,14 +17,16 @@ namespace {
 constexpr std::size_t flight_parts_max = 16;
 // The initial capacity of a batch; it is a size class of the pool.
 constexpr std::size_t batch_bytes_min = 1032;
-// The maximum size of a batch. Longer payloads are not copied into it, and no frame is added after them.
+// The maximum size of a batch. A longer payload is not copied into a batch, and no frame is added after it.
 constexpr std::size_t batch_bytes_max = 16 * 1024;
 
-static_assert(sizeof(Connection) <= 704, "docs/messages.md has the memory of an idle connection");
+static_assert(sizeof(Connection) <= 704,
+              "the memory of an idle connection must be at most what docs/messages.md states");
 
 io::Loop& loop_here() {
   io::Loop* const loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "a connection can be made only on a worker: resume_on() its loop first");
+  KEEL_EXPECT(loop != nullptr,
+              "a connection can be made only on a worker: first co_await resume_on() with the loop of a worker");
   return *loop;
 }
 
@@ -67,7 +69,7 @@ struct Connection::Flight final : io::Send {
     for (std::uint32_t i = 0; i < part_count; ++i) bytes += room[i].iov_len;
   }
   Connection& connection;
-  Buffer own;             // If everything that was queued is being sent, these are the bytes.
+  Buffer own;             // The bytes being sent, if they are everything that was queued.
   std::size_t bytes = 0;  // Otherwise, the number of bytes being sent from the front of out_.
   Instant last_progress;
   std::uint64_t progress = 0;
@@ -129,7 +131,7 @@ void Connection::close(Error reason) {
 
 void Connection::protocol_error(const char* message) { close(Error(Code::Protocol, message)); }
 
-// The peer cannot be reached any more.
+// Ends the connection, because the peer cannot be reached any more.
 void Connection::lost(Error reason) noexcept {
   if (phase_ >= Phase::Ending) return;
   set_reason(std::move(reason));
@@ -199,7 +201,7 @@ void Connection::received() noexcept {
     has_peer_ended_ = true;
     if (phase_ < Phase::Ending) {
       if (phase_ == Phase::Closing && (outcome == 0 || outcome == -ECONNRESET)) {
-        phase_ = Phase::Ending;  // The peer has received everything.
+        phase_ = Phase::Ending;  // The peer has closed its side, so it has received everything.
       } else if (outcome == 0) {
         lost(Error(Code::Unavailable, "the peer has closed the connection").from_environment());
       } else {
@@ -210,7 +212,7 @@ void Connection::received() noexcept {
   }
   last_received_ = loop_.now();
   has_pinged_ = false;
-  if (phase_ >= Phase::Closing) return;  // Dropped.
+  if (phase_ >= Phase::Closing) return;  // The bytes are dropped.
   reader_.feed(transport_.bytes());
   try {
     read_on();
@@ -300,7 +302,8 @@ void Connection::dispatch(const Frame& frame) {
     case FrameKind::Close:
       return lost(parse_error(frame.payload).because("the peer has closed the connection"));
     case FrameKind::Session: {
-      if (sink_ == nullptr) return close(Error(Code::Unsupported, "this connection has no sessions"));
+      if (sink_ == nullptr)
+        return close(Error(Code::Unsupported, "a frame of a session arrived on a connection without sessions"));
       Result<> handled = sink_->on_frame(*this, frame.payload);
       if (!handled) close(std::move(handled).error());
       return;
@@ -335,7 +338,7 @@ void Connection::greet(const Frame& frame) {
 void Connection::queue(const Frame& frame) {
   if (is_closed()) return;
   // The peer may not know yet whether frames have checksums, so the frames of the write that begins with the hello have
-  // none.
+  // no checksums.
   if (frame.payload.size() > batch_bytes_max / 2) {
     const FrameHead head(frame, has_checksums_);
     spill();
@@ -350,7 +353,7 @@ void Connection::queue(const Frame& frame) {
   queued();
 }
 
-// One more frame has been queued.
+// Called after a frame was queued.
 void Connection::queued() {
   was_above_low_ = was_above_low_ || queued_bytes() > options().low_bytes;
   if (settings_->metrics != nullptr) settings_->metrics->sent.add();

@@ -44,7 +44,7 @@ struct Settings {
   const MessageMetrics* metrics = nullptr;
 };
 
-// Even when queued_bytes_max is small, send() must begin to wait below it.
+// Even when queued_bytes_max is small, send() must begin to wait before the limit is reached.
 inline PeerOptions with_room_to_wait(PeerOptions options) noexcept {
   options.high_bytes = std::min(options.high_bytes, options.queued_bytes_max / 2);
   options.low_bytes = std::min(options.low_bytes, options.high_bytes);
@@ -67,8 +67,8 @@ class Connection final : public Peer, public Link {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* connection, std::size_t bytes) noexcept { pool_free(connection, bytes); }
 
-  // A connection with an owner destroys itself at its end, one without an owner only after let_go(). The settings are
-  // shared, because a connection may outlive its owner and the client.
+  // A connection with an owner destroys itself at its end; a connection without an owner does so only after let_go().
+  // The settings are shared, because a connection may outlive its owner and the client.
   Connection(const Endpoint& endpoint, std::shared_ptr<const Settings> settings, Owner* owner);
   ~Connection();
 
@@ -79,7 +79,7 @@ class Connection final : public Peer, public Link {
 
   bool is_closed() const noexcept { return phase_ >= Phase::Closing; }
   bool is_greeted() const noexcept { return phase_ == Phase::Open; }
-  // Whether both its transport and its handlers have ended.
+  // Whether both the transport and the handlers of this connection have ended.
   bool is_over() const noexcept { return phase_ == Phase::Closed && handlings_ == 0; }
   bool is_idle() const noexcept {
     return is_closed() ||
@@ -98,7 +98,7 @@ class Connection final : public Peer, public Link {
   Result<> push_session(std::string_view payload);
   Result<StreamState*> open_stream(const Outgoing& frame);
 
-  // For handlers.
+  // The following functions are for handlers.
   void begin(Handling& handling, const Frame& frame, Handling::Kind kind, StreamState* stream) noexcept;
   void ended(Handling& handling) noexcept;
   void fail(std::uint32_t id, const Error& error);
@@ -107,7 +107,7 @@ class Connection final : public Peer, public Link {
 
   // Used by streams: their credit limits the amount that they send, so this function has no limit.
   void queue(const Frame& frame);
-  // Queues a frame that the peer waits for.
+  // Queues a frame for which the peer waits.
   void queue_response(const Frame& frame) {
     response_bytes_ += frame.payload.size() + Frame::head_bytes;
     queue(frame);
@@ -120,8 +120,8 @@ class Connection final : public Peer, public Link {
 
   const PeerOptions& options() const noexcept { return settings_->options; }
   std::size_t queued_bytes() const noexcept;
-  // The limit of the bytes that the peer causes to be queued; a frame of a session that exceeds it is not the peer's
-  // fault.
+  // The limit of the bytes that the peer causes to be queued; a session's frame that exceeds the limit is not the
+  // peer's fault.
   std::size_t queued_max() const noexcept {
     return options().queued_bytes_max + (has_large_frame_ ? options().low_bytes + payload_max() : 0);
   }
@@ -171,7 +171,7 @@ class Connection final : public Peer, public Link {
   void free_slot(std::uint32_t id) noexcept;
   void end_call(CallCore& call, std::optional<Error>&& error) noexcept;
   void spill();
-  Buffer take_batch();  // Takes the most recently queued bytes, which must be put back.
+  Buffer take_batch();  // Takes the most recently queued bytes, which the caller must put back.
   void queued();
   void schedule() noexcept;
   void work() noexcept;
@@ -202,7 +202,8 @@ class Connection final : public Peer, public Link {
   bool is_shut_ = false;  // After shutdown_write().
   bool has_peer_ended_ = false;
   bool is_draining_ = false;
-  // The peer has replied to the ping after the drain frame, or has had time to reply: it sends no further requests.
+  // True: the peer has replied to the ping after the drain frame, or has had time to reply, so it sends no further
+  // requests.
   bool is_drain_known_ = false;
   bool is_peer_draining_ = false;
   bool has_checksums_ = false;
@@ -210,11 +211,11 @@ class Connection final : public Peer, public Link {
   bool has_pinged_ = false;
   bool is_cancelling_ = false;
   bool is_cancelling_send_ = false;
-  bool has_large_frame_ = false;  // A session's frame is queued that exceeds queued_bytes_max.
+  bool has_large_frame_ = false;  // A session's frame larger than queued_bytes_max is queued.
   std::uint16_t running_messages_ = 0;
-  std::uint16_t waiting_messages_ = 0;  // The number of them whose handlers wait for the peer.
+  std::uint16_t waiting_messages_ = 0;  // How many of running_messages_ wait for the peer.
   std::uint16_t next_stream_ = 0;
-  std::uint16_t pongs_due_ = 0;  // A peer that has much to send skips some.
+  std::uint16_t pongs_due_ = 0;  // Pongs expected from the peer, which skips some pongs when it has much to send.
   std::uint32_t handlings_ = 0;
   std::uint32_t outstanding_ = 0;
   std::size_t response_bytes_ = 0;  // The approximate number of queued bytes that are responses.

@@ -1,4 +1,4 @@
-// Requests in both directions.
+// Requests and streams in both directions.
 
 #include <string>
 #include <utility>
@@ -63,8 +63,8 @@ bool Connection::start_call(CallCore& call) noexcept {
   return true;
 }
 
-// A Start begins the handler, and the context of the Start is the outermost one of all tasks of the handler
-// (task/start.h). The outermost context of a task therefore identifies the handler that it belongs to.
+// A Start begins the handler, and the context of the Start is the outermost context of every task of the handler
+// (task/start.h). The outermost context of a task therefore identifies the handler to which the task belongs.
 Result<> PeerWait::begin(Connection& connection, const Context& context) noexcept {
   if (connection.running_messages_ == 0) return {};
   const Context* top = &context;
@@ -195,7 +195,7 @@ Result<> Connection::push(const Outgoing& frame) {
 Result<> Connection::push_session(std::string_view payload) {
   if (is_closed()) return why_ended();
   if (payload.size() > payload_max()) return too_large(payload.size(), payload_max());
-  // A session sends the same message over every connection: if it were rejected here, it would be rejected forever.
+  // A session sends the same message over every connection: a message that is rejected here would be rejected forever.
   const bool is_next = queued_bytes() <= options().low_bytes;
   if (payload.size() + queued_bytes() > options().queued_bytes_max) {
     if (!is_next) return keel::fail(Code::ResourceExhausted, "too much is queued for the peer (queued_bytes_max)");
@@ -365,7 +365,8 @@ Result<StreamState*> Connection::open_stream(const Outgoing& frame) {
   if (at >= theirs_.streams_max) {
     return keel::fail(Code::ResourceExhausted, "the peer's limit of open streams is reached (streams_max)");
   }
-  // A different number each time, because credit for an earlier stream with the same index may still be on its way.
+  // Each stream gets a different number, because credit for an earlier stream with the same index may still be on its
+  // way.
   const std::uint32_t id = at | static_cast<std::uint32_t>(next_stream_++) << 16;
   StreamState*& place_of_it = place(opened_, at);
   auto* const stream = place_of_it = new StreamState(*this, id, true, theirs_.stream_bytes);
@@ -409,7 +410,7 @@ void Connection::handle_in_stream(const Frame& frame) {
   const std::uint32_t number = frame.id & 0xffff;
   StreamState* const stream = number < streams.size() ? streams[number] : nullptr;
   if (stream == nullptr || stream->id() != frame.id) {
-    // Frames about the other direction may arrive after that direction has ended.
+    // Credit and Abandon concern this side's direction, and may arrive after that direction has ended.
     if (frame.kind == FrameKind::Credit || frame.kind == FrameKind::Abandon) return;
     return protocol_error("the peer sent a frame for a stream that is not open");
   }

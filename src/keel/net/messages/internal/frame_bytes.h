@@ -1,4 +1,5 @@
-// The bytes of a frame's head; inline, because most of a frame is known where it is written.
+// Functions that write the bytes of a frame's head. The functions are inline, because most fields of a frame are
+// constants where the frame is written.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// Requests of the peer whose handlers must not begin before earlier responses are sent.
+// The peer's requests whose handlers must not begin before earlier responses are sent.
 
 #pragma once
 
@@ -19,7 +19,7 @@ class HeldRequests {
  public:
   struct Request : Link {
     Frame frame;
-    Buffer payload;  // The bytes that the frame's payload views.
+    Buffer payload;  // The bytes to which the frame's payload refers.
     Instant deadline = Instant::never();
   };
 
@@ -46,7 +46,7 @@ class HeldRequests {
     in_order_.push_back(*request);
     by_id_[frame.id] = std::move(request);
   }
-  // Removes and returns the oldest request. There must be one.
+  // Removes and returns the oldest request, which must exist.
   std::unique_ptr<Request> pop() noexcept {
     Request* const oldest = in_order_.pop_front();
     bytes_ -= oldest->payload.size();
@@ -62,7 +62,7 @@ class HeldRequests {
  private:
   std::vector<std::unique_ptr<Request>> by_id_;
   List<Request> in_order_;
-  std::size_t bytes_ = 0;  // Of payloads.
+  std::size_t bytes_ = 0;  // The sum of the sizes of all payloads.
 };
 
 }  // namespace keel::messages::internal

@@ -37,8 +37,8 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-// The response to a request, which is encoded directly at the end of the send queue. If send() is not called, or the
-// connection has closed, the response is removed again.
+// The response to a request; the response is encoded directly at the end of the send queue. If send() is not called, or
+// the connection has closed, the response is removed from the queue.
 class Reply {
  public:
   Reply(Connection& connection, std::uint32_t id);
@@ -91,7 +91,7 @@ class Handling : public Link {
     Handling& handling;
   };
   StreamState* stream_ = nullptr;
-  std::uint32_t waits_ = 0;  // For the peer.
+  std::uint32_t waits_ = 0;  // How many waits for the peer are in progress.
   Span span_;
   Deadline timer_;
 };
@@ -134,7 +134,7 @@ class HandlingOf final : public Handling, public Start<R> {
   Promise<R>* task_;  // The task, until it begins.
 };
 
-// A message that has just come.
+// A message that has just arrived.
 class Incoming {
  public:
   enum class What : std::uint8_t { Message, Stream };
@@ -144,10 +144,10 @@ class Incoming {
 
   std::string_view payload() const noexcept { return frame_.payload; }
   StreamState& stream() const noexcept { return *stream_; }
-  // The message was not handled.
+  // Call it when the message was not handled.
   void reject(Error&& error) noexcept;
 
-  // Handles it with f(Peer&), which returns a task, a result, a reply or nothing.
+  // Handles the message with f(Peer&), which returns a task, a result, a reply or nothing.
   template <class F>
   void handle(F&& f) noexcept {
     using Given = std::remove_cvref_t<std::invoke_result_t<F&, Peer&>>;

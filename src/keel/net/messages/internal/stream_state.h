@@ -26,19 +26,19 @@ class StreamState {
     return static_cast<std::int64_t>(payload + Frame::head_bytes);
   }
 
-  // Frames from the peer. Return null, or a sentence about the mistake.
+  // Called for frames from the peer. Each function returns null, or a sentence that says what the peer did wrong.
   const char* data(std::string_view payload);
   const char* credit(std::string_view payload) noexcept;
   const char* end(std::string_view payload) noexcept;
   void abandoned() noexcept;
-  // The connection has ended.
+  // Called when the connection has ended.
   void lost() noexcept;
 
   void finish(const Error* error) noexcept;
   void abandon() noexcept;
-  // The handle was destroyed.
+  // Called when the handle is destroyed.
   void let_go() noexcept;
-  // The handler has ended.
+  // Called when the handler has ended.
   void handled(const Error* error) noexcept;
   void retry_send() noexcept;
 
@@ -64,15 +64,15 @@ class StreamState {
   const bool is_opener_;
   int pins_ = 0;  // Greater than 0 while tasks are being woken, because they may release this object.
   bool has_handle_ = false;
-  bool is_handled_ = false;  // A handler is running.
+  bool is_handled_ = false;  // True while the handler that the stream was opened for is running.
   bool out_ended_ = false;
   bool in_ended_ = false;
   bool is_abandoned_ = false;   // Abandoned by the peer.
   bool has_abandoned_ = false;  // Abandoned by this side: incoming messages are dropped.
-  std::int64_t credit_;         // How much this side may send.
-  std::int64_t allowed_;        // How much the peer may send.
+  std::int64_t credit_;         // How many bytes this side may send.
+  std::int64_t allowed_;        // How many bytes the peer may send.
   std::int64_t taken_ = 0;      // The bytes that were read since credit was last sent to the peer.
-  BufferChain in_;              // The length and bytes of each message.
+  BufferChain in_;              // The received messages: the length and bytes of each.
   Buffer scratch_;              // The first message, if it is in several pieces.
   std::optional<Error> in_error_;
   StreamSendCore* sender_ = nullptr;

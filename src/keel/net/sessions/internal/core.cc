@@ -15,7 +15,7 @@ bool Core::fits(std::size_t cost) const noexcept {
 
 bool Core::has_room(std::size_t payload_bytes) const noexcept { return fits(payload_bytes + message_cost); }
 
-// 0: there is none.
+// Returns 0 if there is no such message.
 std::uint64_t Core::find_unsent(std::uint16_t type, std::uint64_t key) const noexcept {
   if (ring_.empty()) return 0;
   const std::uint64_t from = std::max(ring_.first(), sent_max_ + 1);
@@ -26,7 +26,7 @@ std::uint64_t Core::find_unsent(std::uint16_t type, std::uint64_t key) const noe
   return 0;
 }
 
-// False: the message to be replaced is the oldest one, and the newer one does not fit in its place.
+// False: the message to be replaced is the oldest one, and the new message does not fit in its place.
 bool Core::replace_unsent(std::uint64_t number, Buffer& payload) noexcept {
   const auto is_too_large = [&] {
     return ring_.bytes() - ring_[number].payload.size() + payload.size() > options_.ring.bytes;
@@ -129,7 +129,7 @@ Result<> Core::acknowledged(std::uint64_t number) noexcept {
 
 void Core::set_acknowledged(std::uint64_t number) noexcept {
   acked_ = std::max(acked_, number);
-  // Dropped messages are older than those of the ring.
+  // Dropped messages are older than the messages in the ring.
   if (acked_ + 1 >= std::min(ring_.first(), link_next_)) gone_bytes_ = 0;
 }
 

@@ -1,5 +1,6 @@
-// One side of a session: the messages that it may have to resend, how far it has received, and when it must send. No
-// I/O, no clock: the owner of the connection passes in what arrives and the time, and takes the packets to be sent.
+// One side of a session: it keeps the messages that it may have to resend, and knows which messages it has received and
+// when it must send. The class does no I/O and reads no clock: the owner of the connection passes in the time and the
+// packets that arrive, and takes the packets to be sent.
 //
 //   core.push(type, payload, WhenFull::Refuse, 0);         // the application sends: also while there is no connection
 //   hello.point = core.tell_point();                       // a connection is open: each side says how far it is
@@ -12,18 +13,18 @@
 // Order and loss: messages are numbered consecutively. After link() each side resends the messages that the other has
 // not received. The sender reports the numbers of the messages that it dropped, so that the receiver knows how many
 // messages it lost.
-// Acks:      every message in the other direction carries an acknowledgement. Without one, an acknowledgement is sent
-//            after `ack_every` messages, after a quarter of the window, or `ack_after` after the first message,
-//            whichever comes first. It means that the message was *handled*, so the sender's ring also bounds the
-//            receiver's queue.
+// Acks:      every message in the other direction carries an acknowledgement. If there is no message in the other
+//            direction, an acknowledgement is sent at the earliest of these: after `ack_every` messages, after a
+//            quarter of the window, or `ack_after` after the first message. An acknowledgement means that the message
+//            was *handled*, so the sender's ring also bounds the receiver's queue.
 // Window:    limits the messages that have arrived and are not handled yet. A report of loss counts as one message
 //            without payload. The sender counts every message that it has sent, even one that it dropped later, until
 //            the message is acknowledged.
 // Heartbeat: a side that has received nothing for an interval sends a ping; after two pings without a reply the
 //            connection counts as lost. The server waits a quarter longer, so that usually only the client sends pings.
 //
-// Errors:    Protocol: the peer broke one of the rules above; the error's message says which. The connection must be
-//            closed; the session can be resumed.
+// Errors:    Protocol: the peer broke one of the rules above; the error's message names the rule. The connection must
+//            be closed; the session can be resumed.
 // Threads:   one at a time; the object may be moved to another thread.
 // Cost:      360 bytes, plus the content of the ring.
 
@@ -46,8 +47,8 @@ enum class Role : std::uint8_t { Client, Server };
 
 struct CoreOptions {
   Role role = Role::Client;
-  Window window = {1024, 1 << 20};  // Received, and not yet handled.
-  // The bounds of the messages that are not acknowledged yet, sent or not.
+  Window window = {1024, 1 << 20};  // The bounds of the messages that are received and not handled yet.
+  // The bounds of the messages that are not acknowledged yet, including messages that are not sent yet.
   Window ring = {1024, 1 << 20};
   std::uint32_t ack_every = 32;
   Duration ack_after = 40_ms;
@@ -95,22 +96,22 @@ class Core {
   // Starts using a connection. Call it when both sides know each other's point. Protocol: the peer claims to have
   // received a message that was never sent. Heartbeat zero: no heartbeats are sent, and a silent connection is kept.
   Result<> link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat);
-  // The peer has forgotten the session: all numbers start from 1 again. Messages that were never sent stay queued;
-  // returns the number of the other messages.
+  // Call it when the peer has forgotten the session: all numbers start from 1 again. Messages that were never sent stay
+  // queued; returns how many had been sent.
   std::uint64_t begin_again();
   void unlink() noexcept { is_linked_ = false; }
   bool is_linked() const noexcept { return is_linked_; }
   Result<Event> receive(Instant now, std::string_view packet);
-  // There is no memory to keep the message, or the report of loss, that receive() has just returned: it counts as not
-  // received, so that the peer sends it again over the next connection.
+  // Call it when there is no memory to keep the message, or the report of loss, that receive() has just returned: that
+  // packet then counts as not received, so that the peer sends it again over the next connection.
   void give_back(const Event& event) noexcept;
-  // Ignores the peer's silence so far, and sends it another ping.
+  // Ignores the peer's silence so far, and sends the peer another ping.
   void ask_again(Instant now) noexcept {
     quiet_since_ = now;
     missed_ = 1;
     ping_due_ = true;
   }
-  // Appends the next packet to `out`; false: there is nothing to send now.
+  // Appends the next packet to `out`; returns false if there is nothing to send now.
   bool next(Instant now, Buffer& out);
   // The time at which tick() must be called; never() without a connection.
   Instant deadline() const noexcept;
@@ -140,14 +141,14 @@ class Core {
   Duration heartbeat_ = 15_s;
 
   Ring ring_;
-  std::uint64_t link_next_ = 1;     // The next message to be sent over this connection.
-  std::uint64_t acked_ = 0;         // The last message that the peer has acknowledged.
+  std::uint64_t link_next_ = 1;     // The number of the next message to be sent over this connection.
+  std::uint64_t acked_ = 0;         // The number of the last message that the peer has acknowledged.
   std::uint64_t flight_bytes_ = 0;  // The cost of the messages in the ring before link_next_.
   // At least the cost of everything that the peer may still have to handle and that the ring no longer contains:
   // dropped messages, and Skips.
   std::uint64_t gone_bytes_ = 0;
   std::uint64_t skip_number_ = 0;  // The number of the last Skip that was sent.
-  std::uint64_t skip_lost_ = 0;    // How many messages that Skip reports.
+  std::uint64_t skip_lost_ = 0;    // How many lost messages that Skip reported.
   std::uint64_t sent_max_ = 0;     // The highest number of a message that was sent.
   std::uint64_t dropped_ = 0;
 
@@ -156,7 +157,7 @@ class Core {
   std::uint64_t ack_told_ = 0;   // The last value of `handled_` that was sent to the peer.
   std::uint32_t unhandled_ = 0;  // Messages and losses that have arrived and are not handled yet.
   std::size_t unhandled_bytes_ = 0;
-  std::size_t untold_bytes_ = 0;  // Bytes handled since that value was sent.
+  std::size_t untold_bytes_ = 0;  // Bytes handled since ack_told_ was sent.
   Instant ack_at_ = Instant::never();
   Instant quiet_since_;  // When a packet last arrived or a heartbeat was last sent.
   std::uint64_t heartbeats_missed_ = 0;

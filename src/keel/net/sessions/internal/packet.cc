@@ -154,7 +154,8 @@ Result<Hello> read_hello(std::string_view bytes) {
   hello.version_min = fields.take_byte();
   hello.version_max = fields.take_byte();
   if (!fields.is_short() && (hello.version_min > version || hello.version_max < version)) {
-    return fail(Code::Unsupported, "this side speaks version 1 of the session protocol");
+    return fail(Code::Unsupported,
+                "there is no common version of the session protocol: this side speaks only version 1");
   }
   hello.token = fields.take_token();
   hello.attempt = fields.take<std::uint64_t>();
@@ -166,9 +167,10 @@ Result<Hello> read_hello(std::string_view bytes) {
   KEEL_TRY_VOID(expect_whole(fields));
   if (hello.version_min == 0) return fail(Code::Protocol, "there is no version 0 of the session protocol");
   if (hello.point.handled > hello.point.seen)
-    return fail(Code::Protocol, "the peer acknowledges a message as handled that has not arrived there yet");
+    return fail(Code::Protocol, "the peer acknowledges as handled a message that it has not received yet");
   if (hello.heartbeat > heartbeat_max) return fail(Code::Protocol, "the heartbeat's period is longer than a day");
-  if (hello.window.messages == 0 || hello.window.bytes == 0) return fail(Code::Protocol, "the window is empty");
+  if (hello.window.messages == 0 || hello.window.bytes == 0)
+    return fail(Code::Protocol, "the window of the session has no room for a message");
   if (hello.name.size() > name_bytes_max) return fail(Code::Protocol, "a name must have at most 256 bytes");
   if (hello.credentials.size() > credentials_bytes_max) {
     return fail(Code::Protocol, "credentials must have at most 4096 bytes");
@@ -188,18 +190,21 @@ Result<Welcome> read_welcome(std::string_view bytes) {
   const auto expiry_ms = fields.take<std::uint64_t>();
   welcome.window = fields.take_window();
   KEEL_TRY_VOID(expect_whole(fields));
-  if (welcome.version != version) return fail(Code::Unsupported, "this side speaks version 1 of the session protocol");
+  if (welcome.version != version)
+    return fail(Code::Unsupported,
+                "there is no common version of the session protocol: this side speaks only version 1");
   if (resumed > 1) return fail(Code::Protocol, "the flag for a resumed session is neither 0 nor 1");
   if (welcome.token.number == 0) return fail(Code::Protocol, "the number of the session is 0");
   if (welcome.point.handled > welcome.point.seen) {
-    return fail(Code::Protocol, "the peer acknowledges a message as handled that has not arrived there yet");
+    return fail(Code::Protocol, "the peer acknowledges as handled a message that it has not received yet");
   }
   if (welcome.heartbeat > heartbeat_max) return fail(Code::Protocol, "the heartbeat's period is longer than a day");
   if (expiry_ms > static_cast<std::uint64_t>(expiry_max.count_ms())) {
     return fail(Code::Protocol, "the expiry of a session must be at most a year");
   }
   welcome.expiry = Duration::milliseconds(static_cast<std::int64_t>(expiry_ms));
-  if (welcome.window.messages == 0 || welcome.window.bytes == 0) return fail(Code::Protocol, "the window is empty");
+  if (welcome.window.messages == 0 || welcome.window.bytes == 0)
+    return fail(Code::Protocol, "the window of the session has no room for a message");
   return welcome;
 }
 

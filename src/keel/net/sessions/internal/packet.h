@@ -1,7 +1,7 @@
 // The packets between the two sides of a session, as bytes: each packet is the payload of one frame.
 //
-// A connection begins with Hello, to which the reply is Welcome or Bye. Afterwards both send Data, Skip, Ack, Ping,
-// Pong and Bye. Numbers have the most significant byte first. Version 1:
+// A connection begins with Hello, to which the reply is Welcome or Bye. Afterwards both sides send Data, Skip, Ack,
+// Ping, Pong and Bye. Numbers have the most significant byte first. Version 1:
 //
 //   Hello    'h' versions:1+1 number:8 secret:16 attempt:8 point:16 heartbeat_ms:4 window:8 name:2+n
 //            credentials:2+n
@@ -13,7 +13,7 @@
 //   Bye      'b' code:1 text
 //
 // Threads: functions.
-// Cost:    a copy of each field; views in a packet that was read refer to its bytes.
+// Cost:    a copy of each field; views in a packet that was read refer to the bytes from which it was read.
 
 #pragma once
 
@@ -31,9 +31,9 @@ namespace keel::sessions::internal {
 
 inline constexpr std::uint8_t version = 1;  // The only version so far.
 
-// Identifies a session, and proves that the sender was given it.
+// Identifies a session, and proves that the sender was given this token.
 struct Token {
-  std::uint64_t number = 0;  // 0: none.
+  std::uint64_t number = 0;  // 0: no session.
   std::array<char, 16> secret = {};
   bool operator==(const Token&) const = default;
 };
@@ -41,7 +41,7 @@ struct Token {
 // How far one side has received and handled the messages of the other side.
 struct Point {
   std::uint64_t seen = 0;     // The number of the last message that has arrived.
-  std::uint64_t handled = 0;  // The number of the last message that was handled, so that its space is free.
+  std::uint64_t handled = 0;  // The number of the last message that was handled; the space of that message is free.
   bool operator==(const Point&) const = default;
 };
 
@@ -67,7 +67,7 @@ struct Hello {
 
 struct Welcome {
   std::uint8_t version = internal::version;
-  bool is_resumed = false;  // False: the session is new, because the one to be resumed no longer exists.
+  bool is_resumed = false;  // False: the session is new, because the session to be resumed no longer exists.
   Token token = {};
   Point point = {};
   Duration heartbeat = {};  // The interval that both sides use; zero: no heartbeats.
@@ -96,7 +96,7 @@ struct Packet {
   Kind kind = Kind::Ack;
   std::uint64_t acknowledged = 0;
   std::uint64_t number = 0;       // The sequence number of Data and Skip.
-  std::uint16_t type = 0;         // For Data.
+  std::uint16_t type = 0;         // The type of the message; for Data.
   std::string_view payload = {};  // Set for Data; refers to the packet.
 };
 
@@ -112,7 +112,7 @@ void write(Buffer& out, const Welcome& welcome);
 void write(Buffer& out, const Bye& bye);
 void write(Buffer& out, const Packet& packet);
 
-// The kind of a packet, even an unknown one. Protocol: the packet is empty.
+// The kind of a packet, even if that kind is unknown. Protocol: the packet is empty.
 Result<Kind> kind_of(std::string_view bytes);
 
 // Protocol: the packet is truncated, too long or of another kind, or a field has an impossible value; the message says

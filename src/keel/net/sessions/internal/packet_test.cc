@@ -111,10 +111,10 @@ TEST(SessionPacket, with_impossible_values_is_an_error) {
   Hello hello = some_hello();
   hello.point = {.seen = 1, .handled = 2};
   EXPECT_EQ(read_hello(bytes_of(hello)).error().message(),
-            "the peer acknowledges a message as handled that has not arrived there yet");
+            "the peer acknowledges as handled a message that it has not received yet");
   hello = some_hello();
   hello.window.bytes = 0;
-  EXPECT_EQ(read_hello(bytes_of(hello)).error().message(), "the window is empty");
+  EXPECT_EQ(read_hello(bytes_of(hello)).error().message(), "the window of the session has no room for a message");
   Welcome welcome = some_welcome();
   welcome.token.number = 0;
   EXPECT_EQ(read_welcome(bytes_of(welcome)).error().message(), "the number of the session is 0");

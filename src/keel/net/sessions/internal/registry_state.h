@@ -1,4 +1,4 @@
-// What the workers of one Registry share: the worker of each session, and how to reach it.
+// The data that the workers of one Registry share: the worker of each session, and how to reach that worker.
 
 #pragma once
 
@@ -37,12 +37,12 @@ struct Home {
   Executor& executor;
   const int worker;
   Server* server;  // Null once the server has ended; changed only on its worker, under the registry's lock.
-  // Guarded by the registry's lock: the broadcasts, and the sessions that are moving to this worker, whose jobs it has
-  // not run yet.
+  // Guarded by the registry's lock: the broadcasts for this worker and the sessions that are moving to it, until this
+  // worker runs the job that handles them.
   std::deque<std::shared_ptr<const Broadcast>> pending;
   std::vector<std::shared_ptr<internal::MovingSession>> arriving;
-  // Sums over its sessions, written only by its worker. A session that moves takes its share of the first two sums with
-  // it.
+  // Sums over the sessions of this worker; only this worker writes the sums. A session that moves to another worker
+  // takes its share of the first two sums with it.
   SingleWriterCounter connected, ring_bytes, lost, heartbeats_missed;
 };
 
@@ -63,7 +63,7 @@ struct Registry::State {
   explicit State(const RegistryOptions& options);
 
   // Posts f to the worker of `home`. False: `home` has ended, and f is dropped. Call it under the lock. Jobs that other
-  // workers post run in this order; jobs that the worker posts to itself may run earlier.
+  // workers post run in the order in which they are posted; jobs that the worker posts to itself may run earlier.
   template <class F>
   static bool post(const std::shared_ptr<Home>& home, F f) {
     if (home->server == nullptr) return false;
@@ -74,8 +74,9 @@ struct Registry::State {
         .has_value();
   }
 
-  // Calls f(Session&) on the worker that has the session: during this call if that is the calling worker; otherwise
-  // later, on the worker to which the session may have moved in the meantime. False: there is no such session.
+  // Calls f(Session&) on the worker that has the session: during this call if that worker is the calling worker;
+  // otherwise later, on the worker to which the session may have moved in the meantime. False: there is no such
+  // session.
   template <class F>
   bool reach(std::uint64_t number, F f) {
     std::unique_lock lock(mutex);
@@ -98,7 +99,7 @@ struct Registry::State {
       }
     });
   }
-  // Sends a broadcast to a session that no worker has now. Call it under the lock.
+  // Sends a broadcast to a session that is currently on no worker. Call it under the lock.
   void tell(internal::MovingSession& moving, const Broadcast& broadcast);
 
   mutable std::mutex mutex;  // Guards the members below, up to the counters.

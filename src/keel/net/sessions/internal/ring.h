@@ -1,4 +1,5 @@
-// The unacknowledged messages of one side, sent or not: numbered without gaps, and limited in number and bytes.
+// The unacknowledged messages of one side, including messages that are not sent yet. They are numbered without gaps,
+// and limited in number and bytes.
 //
 // Threads: one at a time; the ring may be moved to another thread.
 // Cost:    each message is copied into a block of the pool; an empty ring holds no memory after release().
@@ -39,16 +40,16 @@ class Ring {
 
   // Appends a message. After std::bad_alloc the ring is unchanged.
   void push(std::uint16_t type, std::uint64_t key, Buffer&& payload);
-  // Replaces the payload of the message with this number.
+  // Replaces the payload of the message with the number `number`.
   void replace(std::uint64_t number, Buffer&& payload) noexcept;
   void pop_front() noexcept;
-  // Removes the messages up to this number.
+  // Removes the messages up to and including `number`.
   void trim(std::uint64_t number) noexcept {
     while (size_ != 0 && first_ <= number) pop_front();
   }
-  // Renumbers the messages, so that the oldest gets the number 1.
+  // Renumbers the messages, so that the oldest one has the number 1.
   void renumber();
-  // For an empty ring: frees its memory.
+  // Frees the memory of the ring if it is empty.
   void release() noexcept {
     if (size_ == 0) std::vector<Message>().swap(slots_);
   }

@@ -40,18 +40,18 @@ struct Context {
 
   SslContextPointer ssl;
   bool is_server = false;
-  ServerCheck check = ServerCheck::Host;  // For a client.
+  ServerCheck check = ServerCheck::Host;  // How a client checks servers.
   Duration handshake_timeout;
   std::uint32_t records_per_key = 0;
-  // For a server:
+  // Members of a server:
   std::string response_to_http;
   std::optional<TicketKeys> ticket_keys;
   std::vector<CertificateFacts> certificates;
   std::vector<Identity> identities;
-  std::vector<Expiry> expiries;  // For both sides.
+  std::vector<Expiry> expiries;  // The expiry times, for a server or a client.
   std::string protocols;         // The protocols in their form on the wire (RFC 7301 §3.1).
   std::string chain_problem;     // For a client: the chain_problem of its own certificate.
-  mutable Sessions sessions;     // For a client.
+  mutable Sessions sessions;     // The resumable sessions of a client.
 };
 
 // The data of one connection that OpenSSL's callbacks need: the application data of its SSL object.

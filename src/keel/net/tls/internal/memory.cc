@@ -19,8 +19,8 @@ namespace {
 
 // The pools of base/pool.h need the size of a freed block, which OpenSSL does not pass. A header with the size would
 // take 16 B in each of the 34 blocks of an idle connection, and sizes of powers of two would waste more. malloc knows
-// the size of a block, so it is asked instead. The size classes are those of malloc (8 B more than multiples of 16 B)
-// up to 1,032 B, then 64 for each power of two: a block is at most 1.6 % larger than what it was requested for.
+// the size of a block, so malloc is asked instead. The size classes are those of malloc (8 B more than multiples of 16
+// B) up to 1,032 B, then 64 for each power of two: a block is at most 1.6 % larger than the requested size.
 constexpr std::size_t block_min = 24;
 constexpr std::size_t block_step = 16;
 constexpr std::size_t fine_max = 1032;
@@ -56,12 +56,12 @@ constexpr bool classes_fit() noexcept {
 }
 static_assert(class_count == 448 && block_max == 64 * 1024 + 8 && classes_fit());
 
-// The maximum size of the free blocks that a thread keeps: of each class, altogether, and of each class while the
+// The maximum total size of the free blocks that a thread keeps: of each class, altogether, and of each class while the
 // thread has no connections.
 constexpr std::size_t class_bytes_max = 2 * 1024 * 1024;
 constexpr std::size_t retained_bytes_max = 8 * 1024 * 1024;
 constexpr std::size_t quiet_class_bytes_max = 64 * 1024;
-// Trimming less than this is not worthwhile.
+// It is not worthwhile to trim a smaller amount than this.
 constexpr std::size_t quiet_bytes_max = 1024 * 1024;
 
 struct FreeBlock {
@@ -72,7 +72,7 @@ struct SizeClass {
   std::uint32_t room;   // The number of further blocks that may be kept.
   std::uint32_t bytes;  // The size of a block; 0 until the thread keeps blocks.
 };
-// It has no destructor, because with one every access would have to check whether it is registered.
+// The array has no destructor, because every access would then have to check whether the destructor is registered.
 constinit thread_local SizeClass classes[class_count]{};
 constinit thread_local std::size_t room_bytes = 0;  // The further bytes that may be kept.
 constinit thread_local std::size_t next_victim = 0;
@@ -107,8 +107,8 @@ void free_one(SizeClass& of) noexcept {
   room_bytes += of.bytes;
 }
 
-// Frees blocks of other sizes, so that sizes that are no longer requested do not occupy the room forever. It frees only
-// a few for each returned block, to bound the cost of a release.
+// Frees blocks of other sizes, so that sizes that are no longer requested do not occupy the room forever. The function
+// frees only a few blocks for each returned block, to bound the cost of a release.
 bool make_room(const SizeClass& wanted) noexcept {
   constexpr int looks_max = 16;
   for (int looks = 0; looks < looks_max && room_bytes < wanted.bytes; ++looks) {
@@ -148,7 +148,7 @@ bool begin_to_keep() noexcept {
 void* allocate(std::size_t bytes, const char*, int) noexcept {
   if (KEEL_ADDRESS_SANITIZER || bytes > block_max) return std::malloc(bytes);
   const std::size_t wanted = class_of(bytes);
-  // malloc sometimes adds the 16 B that follow; such a block is kept in the next larger class.
+  // malloc sometimes adds the 16 B that follow a block; such a block is kept in the next larger class.
   for (std::size_t i = wanted; i < std::min(wanted + 2, class_count); ++i) {
     SizeClass& from = classes[i];
     if (from.head == nullptr) continue;

@@ -5,7 +5,7 @@
 // other sizes. When the last connection of the thread is closed, the thread keeps 64 KiB of each size, which is enough
 // for some handshakes. All kept blocks are freed when the thread ends.
 //
-// This is set up before main() begins. If OpenSSL was used before that, it keeps using malloc.
+// The lists are set up before main() begins. If OpenSSL was used before that time, it keeps using malloc.
 
 #pragma once
 
@@ -14,12 +14,12 @@ namespace keel::tls::internal {
 // Whether OpenSSL uses these lists.
 bool uses_pools() noexcept;
 
-// Returns all blocks that this thread keeps to the heap (tests).
+// Frees all blocks that this thread keeps; for tests.
 void trim_pools() noexcept;
 
-// Counts a connection of the thread. Declare one for each connection, before its OpenSSL objects, so that it is
-// destroyed after them. A connection that is destroyed on another thread than the one on which it was made is counted
-// on neither.
+// Counts a connection of the thread. Declare one such object for each connection, before the connection's OpenSSL
+// objects, so that it is destroyed after them. A connection that is destroyed on a thread other than the thread that
+// made it is counted on neither thread.
 class PoolUse {
  public:
   PoolUse() noexcept;

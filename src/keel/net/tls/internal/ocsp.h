@@ -13,11 +13,11 @@ namespace keel::tls::internal {
 
 struct Staple {
   std::string der;         // Empty: there is no response.
-  std::int64_t until = 0;  // Its nextUpdate, in seconds since 1970.
+  std::int64_t until = 0;  // The response's nextUpdate, in seconds since 1970.
 };
 
-// Loads a response that can be sent to clients at the time `now`: it says that `certificate` is not revoked. Its
-// signature is checked if the issuer is in `chain`, which follows the certificate.
+// Loads a response that can be sent to clients at the time `now`: it says that `certificate` is not revoked. The
+// signature of the response is checked if the issuer is in `chain`, which follows the certificate.
 Result<Staple> load_staple(const std::string& file, const std::string& der, X509* certificate,
                            const std::vector<CertificatePointer>& chain, std::int64_t now);
 

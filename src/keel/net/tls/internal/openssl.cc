@@ -17,7 +17,8 @@ NamesPointer alternative_names(X509* certificate) {
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
 }
 
-// Returns an empty text for a name with a zero byte, which other readers might take for its end.
+// Returns an empty text for a name with a zero byte, because other readers might take that byte for the end of the
+// name.
 std::string text_of(const ASN1_STRING* string) {
   const std::string text(reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)),
                          static_cast<std::size_t>(ASN1_STRING_length(string)));
@@ -93,7 +94,7 @@ std::string identity_of(X509* certificate) {
     for (int i = 0; names != nullptr && i < sk_GENERAL_NAME_num(names.get()); ++i) {
       const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
       if (name->type != kind) continue;
-      std::string text = text_of(name->d.ia5);  // These three are the same name.
+      std::string text = text_of(name->d.ia5);  // All three kinds of names are in the member ia5.
       if (!text.empty()) return text;
     }
   }

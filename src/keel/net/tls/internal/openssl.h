@@ -33,13 +33,13 @@ using BioPointer = Owner<BIO, BIO_free>;
 // OpenSSL's text for the last failure; clears OpenSSL's error queue.
 std::string last_words();
 
-// "2026-11-27", in UTC.
+// The date in UTC, such as "2026-11-27".
 std::string date_text(const ASN1_TIME* time);
 
-// Since 1970.
+// The seconds since 1970.
 std::int64_t seconds_of(const ASN1_TIME* time);
 
-// "CN = Keel's test authority, O = Keel".
+// The name as text, such as "CN = Keel's test authority, O = Keel".
 std::string name_text(const X509_NAME* name);
 
 // The names that the certificate is for: DNS names and addresses, at most `count_max` of them, separated by commas.

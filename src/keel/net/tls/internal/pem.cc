@@ -29,7 +29,7 @@ Error wrong(const std::string& name, const std::string& what) {
   return Error::text(Code::InvalidArgument, name + ": " + what);
 }
 
-// `kind`: "certificate".
+// `kind` names the content in messages, such as "certificate".
 Result<Text> read_text(const char* kind, const std::string& file, const std::string& pem) {
   Text text;
   if (!pem.empty()) {
@@ -112,7 +112,7 @@ bool is_before(const ASN1_TIME* time, std::int64_t now) {
   return X509_cmp_time(time, &at) < 0;
 }
 
-// Whether `issuer` signed the other certificate and was allowed to.
+// Whether `issuer` signed `certificate`, and was allowed to.
 bool has_issued(X509* issuer, X509* certificate) {
   const bool has =
       X509_check_issued(issuer, certificate) == X509_V_OK && X509_verify(certificate, X509_get0_pubkey(issuer)) == 1;
@@ -120,7 +120,7 @@ bool has_issued(X509* issuer, X509* certificate) {
   return has;
 }
 
-// `which`: "it", or "its certificate number 2, 'CN = …',".
+// `which` is the subject of the message: "it", or "its certificate number 2, 'CN = …',".
 Result<> check_time(const X509* certificate, const std::string& name, const std::string& which, std::int64_t now) {
   const ASN1_TIME* const ends = X509_get0_notAfter(certificate);
   if (is_before(ends, now)) return wrong(name, which + " expired on " + date_text(ends));
@@ -159,18 +159,18 @@ class Chain {
   bool is_used(std::size_t i, std::int64_t now) const { return is_issuer_[i] && is_valid(i, now); }
 
   // Clients reject a chain whose second certificate did not issue the first (RFC 5246 §7.4.2), and many reject a
-  // chain in which a certificate has expired. RFC 8446 §4.4.2 requires that they accept any order of the other
+  // chain in which a certificate has expired. RFC 8446 §4.4.2 requires that clients accept any order of the other
   // certificates, and extra certificates.
   Result<> check(const std::string& name, std::int64_t now) const {
     std::size_t second = 1;
     while (second < size() && is_repeated_[second]) ++second;
     if (second < size() && !has_issued(at(second), at(0))) {
-      std::string why = which_of(certificates_, second) + " did not issue number 1, whose issuer is '" +
+      std::string why = which_of(certificates_, second) + " did not issue certificate number 1, whose issuer is '" +
                         name_text(X509_get_issuer_name(at(0))) +
                         "': each certificate must be followed by the certificate of its issuer";
       for (std::size_t other = second + 1; other < size(); ++other) {
         if (!has_issued(at(other), at(0))) continue;
-        why += "; number " + std::to_string(other + 1) + " did";
+        why += "; certificate number " + std::to_string(other + 1) + " did";
         break;
       }
       return wrong(name, why);
@@ -218,8 +218,8 @@ class Chain {
   }
 
   const std::vector<CertificatePointer>& certificates_;
-  std::vector<bool> is_issuer_;    // The issuer of the service's certificate or of another issuer.
-  std::vector<bool> is_repeated_;  // An equal certificate comes before it.
+  std::vector<bool> is_issuer_;    // This certificate issued the service's certificate or that of another issuer.
+  std::vector<bool> is_repeated_;  // An equal certificate precedes this one.
 };
 
 }  // namespace

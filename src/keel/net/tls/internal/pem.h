@@ -17,9 +17,10 @@ namespace keel::tls::internal {
 // clients need are valid at the given time.
 struct Identity {
   CertificatePointer certificate;
-  std::vector<CertificatePointer> chain;  // The other certificates of the file, in its order: all of them are sent.
-  std::vector<const X509*> issuers;       // Those of the chain that clients may use.
-  std::string chain_problem;              // A fault of the chain that clients must tolerate; empty: none.
+  // The other certificates of the file, in the order of the file; all of them are sent.
+  std::vector<CertificatePointer> chain;
+  std::vector<const X509*> issuers;  // The certificates of `chain` that clients may use.
+  std::string chain_problem;         // A fault of the chain that clients must tolerate; empty: none.
   KeyPointer key;
   std::string name;  // The name of the certificate's file, for messages.
   Staple staple;

@@ -1,4 +1,4 @@
-// keel/net/tls/testing/certificates.h — certificates for tests, made while they run.
+// keel/net/tls/testing/certificates.h — certificates for tests, made while the tests run.
 //
 //   testing::Authority authority("Test Root");
 //   ServerContext server = *ServerContext::make({.certificates = {authority.issue({.names = {"server.test"}})}});
@@ -50,20 +50,21 @@ struct OcspOptions {
 class Authority {
  public:
   explicit Authority(const std::string& name);
-  // An authority whose certificate `issuer` issues; `issuer` must outlive it. Only the times of `options` are used.
+  // Makes an authority whose certificate `issuer` issues; `issuer` must outlive the authority. Only the times of
+  // `options` are used.
   Authority(const std::string& name, const Authority& issuer, const CertificateOptions& options = {});
   Authority(Authority&&) noexcept;
   ~Authority();
 
-  // The certificate, followed by this authority's certificate unless that is a root.
+  // Issues a certificate, which is followed by this authority's own certificate unless that is a root.
   KeyPair issue(const CertificateOptions& options);
-  // A certificate revocation list with the certificates of these KeyPairs.
+  // Makes a certificate revocation list with the certificates of `pairs`.
   std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::hours(24));
   // The response of this authority's OCSP responder for the certificate of `pair`, in DER.
   std::string ocsp_response(const KeyPair& pair, const OcspOptions& options = {});
-  // Its own certificate.
+  // The authority's own certificate.
   std::string pem() const;
-  // A certificate of this authority's name and key that another issuer issues (a cross-certificate). Only the times of
+  // A certificate that another issuer issues for this authority's name and key (a cross-certificate). Only the times of
   // `options` are used.
   std::string pem_from(const Authority& issuer, const CertificateOptions& options = {}) const;
 

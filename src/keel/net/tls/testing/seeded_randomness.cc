@@ -1,4 +1,5 @@
-// Deprecated in OpenSSL 3; the alternative is a provider, which would be a separate library.
+// The functions used here are deprecated in OpenSSL 3; the alternative is a provider, which would be a separate
+// library.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "keel/net/tls/testing/seeded_randomness.h"
