@@ -24,7 +24,7 @@ bool is_redirect(Status status) noexcept {
          status == Status::TemporaryRedirect || status == Status::PermanentRedirect;
 }
 
-// Fields about a body that is no longer sent.
+// Whether the field describes the body. A redirect that is followed with GET drops these fields together with the body.
 bool is_about_content(std::string_view name) noexcept {
   return (name.size() >= 8 && equals_ignore_case(name.substr(0, 8), "content-")) ||
          equals_ignore_case(name, "digest") || equals_ignore_case(name, "last-modified");
@@ -41,13 +41,13 @@ void drop_fields_about_content(Buffer& fields) {
   fields = std::move(kept);
 }
 
-// RFC 9110 §15.4: a redirect with this status is followed with GET.
+// RFC 9110 §15.4: whether a redirect with this status is followed with GET.
 bool becomes_get(Method method, Status status) noexcept {
   const bool is_old = status == Status::MovedPermanently || status == Status::Found;
   return (is_old && method == Method::Post) || (status == Status::SeeOther && method != Method::Head);
 }
 
-// Paths begin with a slash, so a slash at the end of base_url is removed.
+// Paths begin with a slash; therefore base_url must not end with one.
 ClientOptions tidied(ClientOptions options) {
   while (options.base_url.ends_with('/')) options.base_url.pop_back();
   return options;
@@ -60,13 +60,12 @@ ProxyRules rules_of(const ClientOptions& options, std::string& problem) {
   return {};
 }
 
-// Adds the proxy to the error of an exchange.
+// Adds the name of the proxy to the message of the error.
 Error through(const Proxy* proxy, Error error) {
   if (proxy == nullptr) return error;
   return std::move(error).because("through the proxy " + proxy->name());
 }
 
-// The target of a redirect.
 Result<Url> target_of(const Url& from, std::string_view location, const ClientPool& pool) {
   KEEL_TRY(Url to, from.resolve(location));
   KEEL_TRY_VOID(pool.speaks(to));
@@ -75,7 +74,8 @@ Result<Url> target_of(const Url& from, std::string_view location, const ClientPo
 
 enum class Verdict : std::uint8_t { Good, Bad, None };
 
-// The outcome of a result for a circuit breaker. An error that the server did not cause says nothing about the server.
+// Says whether a circuit breaker counts this result as a success, counts it as a failure, or ignores it. The breaker
+// does not count an error that the server did not cause.
 Verdict judge(const Result<ClientStream>& response, const CircuitBreakerOptions& options) {
   if (response) return number(response->status()) >= 500 ? Verdict::Bad : Verdict::Good;
   return options.fails(response.error()) ? Verdict::Bad : Verdict::None;
@@ -85,7 +85,8 @@ bool may_change_by_itself(const Result<ClientStream>& response, const RetryOptio
   return response ? is_worth_a_retry(response->status()) : options.when(response.error());
 }
 
-// A call that was stopped, or that exceeded a limit of this client, says nothing about the other server or the request.
+// Whether the error is marked as one from the environment. The error of a call that was stopped, or that exceeded a
+// limit of this client, is not marked, because it says nothing about the server or the request.
 bool is_of_environment(const Error& error) noexcept {
   return error.code() != Code::Cancelled && error.code() != Code::ResourceExhausted;
 }
@@ -100,9 +101,9 @@ struct Client::Metrics {
         errors(outcome(registry, options, "error")),
         took(registry.histogram("http_client_request_seconds", "Duration of a call, retries included",
                                 metrics::latency_seconds, {{"client", options.name}})),
-        waited(registry.histogram("http_client_pool_wait_seconds", "Time until a call got a connection",
+        waited(registry.histogram("http_client_pool_wait_seconds", "Time that a call waited for a connection",
                                   metrics::latency_seconds, {{"client", options.name}})),
-        retries(registry.counter("http_client_retries_total", "Attempts after the first one of a call",
+        retries(registry.counter("http_client_retries_total", "Retries: attempts of a call after the first one",
                                  {{"client", options.name}})),
         unaffordable(registry.counter("http_client_retries_refused_total",
                                       "Retries that were not made because the retry budget was spent",
@@ -118,15 +119,15 @@ struct Client::Metrics {
            [p] { return static_cast<double>(p->idle()); });
     expose("http_client_connections", "Connections of the client", {{"client", options.name}, {"state", "used"}},
            [p] { return static_cast<double>(p->open() - p->idle()); });
-    expose("http_client_circuits", "Servers by the state of their circuit breaker",
+    expose("http_client_circuits", "Servers whose circuit breaker is in this state",
            {{"client", options.name}, {"state", "open"}},
            [p] { return static_cast<double>(p->breakers(CircuitBreaker::State::Open)); });
-    expose("http_client_circuits", "Servers by the state of their circuit breaker",
+    expose("http_client_circuits", "Servers whose circuit breaker is in this state",
            {{"client", options.name}, {"state", "half_open"}},
            [p] { return static_cast<double>(p->breakers(CircuitBreaker::State::HalfOpen)); });
   }
   static metrics::Counter outcome(metrics::Registry& registry, const ClientOptions& options, std::string_view what) {
-    return registry.counter("http_client_requests_total", "Calls that were completed, by result",
+    return registry.counter("http_client_requests_total", "Completed calls, by result",
                             {{"client", options.name}, {"status_class", what}});
   }
 
@@ -142,18 +143,18 @@ struct Client::Metrics {
 
 enum class Client::Trouble : std::uint8_t {
   Any,
-  NoPlace,   // The wait for a place among the connections has failed.
-  Stale,     // The attempt used a kept connection, which the server may have closed unnoticed.
-  TooLarge,  // The response was larger than our own limit.
-  Writer,    // The function that writes the body has failed.
+  NoPlace,   // No place among the connections became free.
+  Stale,     // The attempt used a kept connection, which the server may have closed without this client noticing.
+  TooLarge,  // The response was larger than a limit of this client.
+  Writer,    // The caller's function that writes the body has failed.
 };
 
-// The record of a call that has ended.
+// The facts about a call that are recorded when it has ended.
 struct Client::Call {
   Method method;
   std::string url;  // The URL for logs, without query and user.
   int attempts = 0;
-  bool is_writers_error = false;  // The function that writes the body, which belongs to the caller, has failed.
+  bool is_writers_error = false;  // The caller's function that writes the body has failed.
 };
 
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
@@ -176,7 +177,7 @@ Result<> ClientResponse::read_json(ReadJson read, void* value) const {
   if (read(value, body(), arena, wrong)) return {};
   return wrong.error()
       .as(Code::Upstream)
-      .because("the body is not as expected")
+      .because("the body does not have the expected form")
       .because(loggable_url(url_))
       .from_environment();
 }
@@ -216,7 +217,8 @@ Task<ClientStream> Client::measured(ClientRequest request, bool whole) {
   if (!result) {
     std::string context = std::string(to_string(call.method)) + ' ' + call.url;
     if (call.url.starts_with('/')) {
-      context += ": the client has no base_url; a service reads it from network.clients." + options_.name + ".base_url";
+      context +=
+          ": the client has no base_url; a service reads base_url from network.clients." + options_.name + ".base_url";
     }
     Error error = std::move(result).error().because(context);
     if (!call.is_writers_error && is_of_environment(error)) error = std::move(error).from_environment();
@@ -251,7 +253,7 @@ void Client::note(const Call& call, const Result<ClientStream>& result, Duration
 Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call) {
   if (request.problem_ != nullptr) co_return fail(Code::InvalidArgument, request.problem_);
   if (request.method_ == Method::Other || request.method_ == Method::Connect || request.method_ == Method::Trace) {
-    co_return fail(Code::InvalidArgument, "a client does not send this method");
+    co_return fail(Code::InvalidArgument, "a client cannot send a request with the method CONNECT, TRACE or Other");
   }
   if (!proxy_problem_.empty()) co_return Error::text(Code::InvalidArgument, proxy_problem_);
   Url url = co_await Url::parse(request.url_);
@@ -280,7 +282,8 @@ bool Client::is_followed(const ClientRequest& request, const Url& url, const Cli
   if (request.writer_) return false;  // A streamed body cannot be sent again.
   if (request.body_.empty()) return true;
   const Result<Url> next = target_of(url, *location, pool_);
-  return !next || next->origin() == url.origin();  // An invalid target becomes the error of the call.
+  // If the target is invalid, the attempt to follow it ends the call with an error.
+  return !next || next->origin() == url.origin();
 }
 
 void Client::redirect(ClientRequest& request, Status status, bool to_another) {
@@ -322,8 +325,9 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     }
     kind = ClientPool::Kind::Any;
     call.is_writers_error = trouble == Trouble::Writer;
-    // The circuit breaker does not count our own limits (no free connection, the size of a body), a failure of the
-    // body's writer, and an idle connection that the server has closed, as a server may.
+    // Three kinds of failure are not counted by the circuit breaker: a limit of this client was reached (no free
+    // connection, the size of a body), the body's writer failed, or the server had closed an idle connection, which it
+    // may do at any time.
     const Verdict verdict = trouble == Trouble::Any ? judge(response, options_.breaker) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());
@@ -358,7 +362,7 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
   Result<ClientPool::Lease> lent = co_await attempt(pool_.lend(origin, url, kind, has_place));
   if (!lent) {
     if (!has_place) trouble = Trouble::NoPlace;
-    // The host does not exist.
+    // The name service says that the host does not exist.
     if (lent.error().code() == Code::NotFound) co_return std::move(lent).error().as(Code::Upstream);
     co_return std::move(lent).error();
   }
@@ -395,7 +399,7 @@ Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& 
       const std::string_view decoded = stream.exchange_.is_decoding() ? ", decoded," : "";
       co_await Error::text(Code::Upstream, "the body of the response" + std::string(decoded) + " has more than " +
                                                std::to_string(bytes_max) +
-                                               " bytes (body_bytes_max): read it with open()");
+                                               " bytes (body_bytes_max): to read it in pieces, call open()");
     }
     stream.response_.body_.append(chunk);
   }

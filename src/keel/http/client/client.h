@@ -31,21 +31,23 @@
 //            connection, and no response in time, whichever time limit that was. Not counted are calls that got no
 //            place in the pool, that found their pooled connection closed, or whose body's writer failed. A call that
 //            opens the circuit returns its response and is not retried.
-// Redirects  301, 302 and 303 continue with GET (301 and 302 change only POST; HEAD stays), 307 and 308 repeat the
-//            request. A redirect that would repeat a streamed body, or send a body to another origin, is not followed:
-//            the 3xx is the response. Secret fields (client_request.h) are not sent to another origin.
-// Addresses  For URLs that somebody else chooses, ClientOptions::guard checks the address before each connection,
-//            including those of redirects and retries. It checks a base_url as well.
+// Redirects  301 and 302 repeat the request, but with GET in place of POST; 303 continues with GET, or with HEAD if the
+//            request was a HEAD; 307 and 308 repeat the request. A redirect that would repeat a streamed body, or send
+//            a body to another origin, is not followed: the 3xx is the response. Secret fields (client_request.h) are
+//            not sent to another origin.
+// Addresses  For URLs that come from users or other programs, ClientOptions::guard checks the address before each
+//            connection, including those of redirects and retries. It checks a base_url as well.
 // Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached through a tunnel (CONNECT): the proxy
 //            learns only host and port, and the certificate has to be the server's. Requests with http are forwarded
 //            by the proxy. A status that the proxy sends instead of opening a tunnel, and its 407 for a request to be
-//            forwarded, are errors and never the response. Another status of its own for a forwarded request, such as
-//            502 or 504, looks like the server's, because HTTP does not distinguish them. User and password are sent
-//            only to the proxy; a request through it with its own Proxy-Authorization is InvalidArgument. A client with
-//            a guard makes no connection through a proxy, which would resolve names itself, out of the guard's sight:
-//            such a call is PermissionDenied, and nothing is sent. Servers that no_proxy names are called directly,
-//            guarded as usual. For URLs of strangers, let the proxy itself reject internal addresses, and give that
-//            client no guard.
+//            forwarded, are errors and never the response. If the proxy itself sends another status for a forwarded
+//            request, such as 502 or 504, this status looks like the server's, because HTTP does not distinguish the
+//            two. User and password are sent only to the proxy; a request that goes through a proxy and has its own
+//            Proxy-Authorization is InvalidArgument. A client with a guard makes no connection through a proxy, because
+//            the proxy would resolve names itself, and the guard could not check the addresses: such a call is
+//            PermissionDenied, and nothing is sent. Servers that no_proxy names are called directly, guarded as usual.
+//            For URLs that come from users, let the proxy itself reject internal addresses, and give the client no
+//            guard.
 // Coding     A body in gzip, br or zstd is decoded while it is read; Content-Encoding and Content-Length are then
 //            removed from the head, and body_bytes_max counts decoded bytes. A body that is damaged, ends within its
 //            coding or has several codings is Upstream. A body in another coding, a 206, and the response to a request
@@ -57,25 +59,26 @@
 //            text. Otherwise the error is Upstream, from the environment: the message has the URL and the status, or
 //            every violation of the body.
 //
-// Errors:    InvalidArgument: the request, or the proxy in the options, is invalid. Unsupported: https without
-//            ClientPoolOptions::https, ws and wss. Unavailable: the connection cannot be made or breaks, a proxy does
-//            not reach the server, or the circuit is open. DeadlineExceeded: a timeout; the message says which one.
+// Errors:    InvalidArgument: the request, or the proxy in the options, is invalid. Unsupported: ws and wss, and https
+//            without ClientPoolOptions::https. Unavailable: the connection cannot be made or breaks, a proxy cannot
+//            reach the server, or the circuit is open. DeadlineExceeded: a timeout; the message says which one.
 //            Upstream: no such host, an https server whose certificate is not valid for the host, a proxy that rejects
 //            the request, a response that is malformed or cannot be decoded, a body above body_bytes_max, too many
 //            redirects, or a redirect to an unsupported scheme. PermissionDenied: the guard allows no address of the
-//            host, or would be bypassed by a proxy. ResourceExhausted: no place in the pool. Cancelled. The message
-//            names method and URL, without its query and user. All except ResourceExhausted and Cancelled are from the
-//            environment (base/error.h), except the error of a function that writes a streamed body. When a handler
-//            does not catch them, its client gets 500, 503, 504 or, for Upstream, 502, without the message
-//            (http/server/problem.h).
-// Threads:   one loop; a client for each worker.
+//            host, or the request would go through a proxy, which the guard cannot check. ResourceExhausted: no place
+//            in the pool. Cancelled. The message names the method, and the URL without its query and user. All these
+//            errors are from the environment (base/error.h), except ResourceExhausted, Cancelled, and the error of a
+//            function that writes a streamed body. When a handler does not catch the error, the handler's client
+//            receives 500, 503, 504 or, for Upstream, 502, without the error's message (http/server/problem.h).
+// Threads:   one loop; give each worker its own client.
 // Lifetime:  the client outlives its calls and the streams that it returned (checked); the resolver and the registry
-//            outlive it.
-// Cancel:    a call that is stopped closes its connection and leaves every queue; circuit breakers and retry budgets do
-//            not count it.
-// Cost:      one log line at debug per call. A call on a kept connection: a write and a read, and a few allocations.
-//            Decoding adds no allocation while up to 8 responses are decoded at a time with windows of at most 512 KiB
-//            (http/message/content_decoder.h); each takes 16 KiB of the pool's memory while its body is read.
+//            outlive the client.
+// Cancel:    a stopped call closes its connection and leaves every queue; circuit breakers and retry budgets do not
+//            count the call.
+// Cost:      one log line at debug per call. A call on a kept connection needs a write, a read and a few allocations.
+//            Decoding adds no allocation while at most 8 responses are decoded at a time, with windows of at most 512
+//            KiB (http/message/content_decoder.h); each of these responses takes 16 KiB of the pool's memory while its
+//            body is read.
 
 #pragma once
 
@@ -104,30 +107,34 @@
 namespace keel::http {
 
 struct ClientOptions {
-  std::string name = "client";  // The name of the client in logs, and its label `client` in metrics.
+  std::string name = "client";  // The name of the client in logs, and the value of the label `client` in metrics.
   std::string base_url = {};    // The prefix of URLs that begin with '/', such as "http://payments.internal/v2".
-  // For App::client(): the service does not start when base_url is given neither here nor in its configuration. If
-  // false, only the first call of a path such as "/charges" reports the missing base_url.
+  // If true, App::client() requires a base_url: the service does not start if neither these options nor its
+  // configuration contain a base_url. If false, a missing base_url is reported only when a path such as "/charges" is
+  // called for the first time.
   bool needs_base_url = false;
   // The addresses to which the client may connect; use public_addresses_only for URLs that come from users.
   AddressGuard guard = {};
   // The HTTP proxy of the client, "http://user:password@proxy.internal:3128" or "environment"; and the names, addresses
-  // and networks that it calls directly (proxy.h). Without a proxy, all servers are called directly.
+  // and networks that the client calls directly, without the proxy (proxy.h). If `proxy` is empty, the client calls all
+  // servers directly.
   std::string proxy = {};
   std::vector<std::string> no_proxy = {};
-  // Asks for br, zstd and gzip, as far as they are built in, and decodes such responses.
+  // Asks for those of the codings br, zstd and gzip that are built in, and decodes responses in these codings.
   bool decompresses = true;
-  Duration timeout = 30_s;  // Time limit of a call, with redirects, retries and, for send(), the body.
-  // The time from the connection to the head of the response; set a longer one for large uploads.
+  // Time limit of a call, including redirects, retries and, for send(), the body of the response.
+  Duration timeout = 30_s;
+  // Time limit from the connection to the head of the response; set a longer one for large uploads.
   Duration first_byte_timeout = 10_s;
-  Duration read_timeout = 10_s;          // Time limit between two pieces of a body.
-  std::size_t body_bytes_max = 8 << 20;  // Largest body that send() returns, decoded.
-  // A call with more redirects than this fails; 0: redirects are not followed, and the 3xx is the response.
+  Duration read_timeout = 10_s;          // Time limit of waiting for the next piece of a body.
+  std::size_t body_bytes_max = 8 << 20;  // Largest body that send() returns, measured after decoding.
+  // A call fails if it is redirected more often than this. 0: redirects are not followed, and the call returns the 3xx
+  // response.
   int redirects_max = 5;
   bool sends_deadline = false;  // Sends the remaining time to the server, as X-Request-Deadline-Ms.
   ClientPoolOptions pool = {};
   RetryOptions retry = {};
-  // If the server asks for a longer pause, the call is not repeated: the response is returned.
+  // If the server asks for a longer pause than this (Retry-After), the call is not repeated, and returns the response.
   Duration retry_after_max = 10_s;
   CircuitBreakerOptions breaker = {};
   metrics::Registry* metrics = nullptr;  // Null: no metrics.
@@ -137,27 +144,27 @@ struct ClientOptions {
 class ClientResponse {
  public:
   Status status() const noexcept { return status_; }
-  // The value of the first field of that name (any case), or nullopt.
+  // The value of the first field with that name (in any case), or nullopt.
   std::optional<std::string_view> header(std::string_view name) const noexcept;
-  // Every line of the head, for next_field() (http/message/response_reader.h).
+  // All lines of the head; next_field() iterates over them (http/message/response_reader.h).
   std::string_view head() const noexcept { return head_.view(); }
-  // Fields after a chunked body (http/message/trailers.h): the value of the first one of that name (any case), or
-  // nullopt; and all of them, for next_field().
+  // The trailers, which are fields after a chunked body (http/message/trailers.h). trailer() returns the value of the
+  // first trailer with that name (in any case), or nullopt; trailers() returns all trailers, for next_field().
   std::optional<std::string_view> trailer(std::string_view name) const noexcept { return trailers_.find(name); }
   std::string_view trailers() const noexcept { return trailers_.lines(); }
-  // Decoded from its transfer coding.
+  // The body without its transfer coding.
   std::string_view body() const noexcept { return body_.view(); }
-  // The URL of the response, after redirects.
+  // The URL that sent the response: the last one, if redirects were followed.
   const std::string& url() const noexcept { return url_; }
 
-  // The body of a 2xx response as a T; Upstream for any other status, and for a body that is not a T. To read the body
-  // of another status, call json::parse<T>(body()).
+  // The body of a 2xx response as a T; the error is Upstream for any other status, and for a body that is not a T. For
+  // a response with another status, call json::parse<T>(body()).
   template <class T>
   Result<T> json() const {
-    static_assert(
-        !keel::json::internal::holds_views<T>(),
-        "a type that is read from a response must own its text: replace std::string_view in the struct by std::string");
-    static_assert(std::default_initializable<T>, "a struct that is read needs a default constructor");
+    static_assert(!keel::json::internal::holds_views<T>(),
+                  "a type that is read from a response must own its text: replace std::string_view in the struct with "
+                  "std::string");
+    static_assert(std::default_initializable<T>, "a struct that is read from a response needs a default constructor");
     T value{};
     KEEL_TRY_VOID(
         read_json([](void* to, std::string_view text, Arena& arena,
@@ -181,7 +188,7 @@ class ClientResponse {
 
 }  // namespace keel::http
 
-// co_await client.get(url).json<Rate>(): a Task<Rate>.
+// Lets a caller write co_await client.get(url).json<Rate>(): json() returns a Task<Rate>.
 template <>
 struct keel::internal::TaskVerbs<keel::http::ClientResponse> {
   template <class T>
@@ -190,19 +197,20 @@ struct keel::internal::TaskVerbs<keel::http::ClientResponse> {
 
 namespace keel::http {
 
-// A response whose body is read piece by piece. It holds a connection until read() has returned the empty chunk; if it
-// is destroyed before, the connection is closed. It must be destroyed before its client. Movable while no task reads.
+// A response whose body is read piece by piece. The stream holds a connection until read() has returned the empty
+// chunk; a stream that is destroyed before that closes its connection. The stream must be destroyed before its client.
+// Movable while no task reads.
 class ClientStream {
  public:
   Status status() const noexcept { return response_.status(); }
   std::optional<std::string_view> header(std::string_view name) const noexcept { return response_.header(name); }
   std::string_view head() const noexcept { return response_.head(); }
   const std::string& url() const noexcept { return response_.url(); }
-  // The next piece, decoded, valid until the next read; empty: that was all. Unavailable when the connection breaks or
-  // ends too early, Upstream when the body is malformed or cannot be decoded, DeadlineExceeded after read_timeout;
-  // after an error there are no more pieces.
+  // The next piece of the decoded body, valid until the next read; an empty chunk when the body has ended. Unavailable
+  // when the connection breaks or ends too early, Upstream when the body is malformed or cannot be decoded,
+  // DeadlineExceeded after read_timeout. After an error, no further piece can be read.
   Task<Chunk> read();
-  // Does what trailer() of a ClientResponse does, once read() has returned the empty chunk.
+  // Like ClientResponse::trailer(); there are no trailers before read() has returned the empty chunk.
   std::optional<std::string_view> trailer(std::string_view name) const noexcept {
     return exchange_.trailers().find(name);
   }
@@ -215,7 +223,7 @@ class ClientStream {
 
   ClientExchange exchange_;
   Duration read_timeout_;
-  ClientResponse response_;  // Contains the body only for send().
+  ClientResponse response_;  // The body of this response is filled only for send().
 };
 
 class Client : public ClientCalls<Client, ClientResponse> {
@@ -225,10 +233,10 @@ class Client : public ClientCalls<Client, ClientResponse> {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // get(), post() and the like are there as well (client_calls.h). The response and its body:
+  // The class also has get(), post() and the other functions of client_calls.h. Returns the response with its body.
   Task<ClientResponse> send(ClientRequest request);
-  // Completes with the response's head; the caller reads the body at its own pace, for any status. The timeout applies
-  // until the head has arrived.
+  // Returns the response's head, whatever the status is; the caller then reads the body at its own pace. The timeout
+  // applies until the head has arrived.
   Task<ClientStream> open(ClientRequest request);
 
   // Closes the connections that no call uses.
@@ -238,25 +246,25 @@ class Client : public ClientCalls<Client, ClientResponse> {
     std::size_t connections = 0;       // Open connections.
     std::size_t idle_connections = 0;  // Open connections that no call uses.
     std::uint64_t calls = 0;           // Calls that have ended, with or without success.
-    std::uint64_t retries = 0;         // Attempts after the first.
+    std::uint64_t retries = 0;         // Attempts after the first one of a call.
     // Retries that replaced a connection which the server had closed; not counted in retries.
     std::uint64_t stale = 0;
     std::uint64_t unaffordable = 0;  // Retries that the budget rejected.
-    std::uint64_t rejected = 0;      // Attempts that an open circuit rejected.
+    std::uint64_t rejected = 0;      // Attempts that were rejected because a circuit was open.
     std::uint64_t redirects = 0;
   };
   Stats stats() const noexcept;
-  // The state for the server of `url`; Closed for an unknown server.
+  // The state of the circuit breaker for the server of `url`; Closed if the client does not know the server.
   CircuitBreaker::State breaker(std::string_view url) const;
 
  private:
   struct Metrics;
   struct Call;
-  enum class Trouble : std::uint8_t;  // Facts about a failed attempt.
+  enum class Trouble : std::uint8_t;  // What caused the failure of an attempt, if the error does not show it.
   Task<ClientStream> measured(ClientRequest request, bool whole);
   Task<ClientStream> follow(ClientRequest& request, bool whole, Call& call);
   Task<ClientStream> repeat(const ClientRequest& request, const Url& url, bool whole, Call& call);
-  // `trouble` is set if the call fails with an error that it can describe.
+  // If the call fails for a reason that Trouble has a value for, `trouble` is set to that value.
   Task<ClientStream> once(const ClientRequest& request, const Url& url, ClientPool::Origin& origin,
                           ClientPool::Kind kind, bool whole, Trouble& trouble);
   static Task<> read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble);
@@ -267,7 +275,7 @@ class Client : public ClientCalls<Client, ClientResponse> {
 
   const ClientOptions options_;
   log::Logger log_;
-  std::string proxy_problem_;  // Empty, or why no call can be made.
+  std::string proxy_problem_;  // The reason why no call can be made; empty if calls can be made.
   ContentDecoders decoders_;
   ClientPool pool_;
   Stats stats_;

@@ -1,8 +1,8 @@
-// keel/http/client/client_calls.h — get(), post() and the like of a Client and a SharedClient.
+// keel/http/client/client_calls.h — get(), post() and the other short calls of a Client and a SharedClient.
 //
-// Each is send() of a request with this method, URL and body: errors, time limits and lifetimes are those of send().
-// Views and `value` live until the call has ended; a struct that is sent must be a named variable (checked by the
-// compiler).
+// Each function calls send() with a request of this method, URL and body: errors, time limits and lifetimes are those
+// of send(). The arguments that are views, and `value`, must live until the call has ended; a struct that is sent must
+// be a named variable (checked by the compiler).
 
 #pragma once
 
@@ -16,11 +16,11 @@
 
 namespace keel::http {
 
-// A type whose values are sent as JSON: any type that is not text.
+// A type whose values are sent as JSON: any type except text.
 template <class T>
 concept IsNoText = !std::convertible_to<const std::remove_reference_t<T>&, std::string_view>;
 
-// `Caller` derives from this class and has `Task<Response> send(ClientRequest)`.
+// `Caller` derives from this class and declares `Task<Response> send(ClientRequest)`.
 template <class Caller, class Response>
 class ClientCalls {
  public:
@@ -36,7 +36,7 @@ class ClientCalls {
   Task<Response> patch(std::string_view url, std::string_view body, std::string_view content_type) {
     return caller().send(ClientRequest(Method::Patch, url).body(body, content_type));
   }
-  // `value` as JSON: a plain struct, a list, a map (ClientRequest::json).
+  // Sends `value` as JSON: a plain struct, a list, a map (ClientRequest::json).
   template <IsNoText T>
   Task<Response> post(std::string_view url, T&& value) {
     internal::refuse_made_in_call<T>();

@@ -25,7 +25,7 @@ Error misunderstood(const ResponseStep& step) {
   return Error::text(Code::Upstream, "the response is malformed: " + std::string(step.reason));
 }
 
-// Removes the header lines that are true only of the coded body.
+// Removes the header lines that no longer apply once the body is decoded.
 void drop_fields_about_coding(Buffer& head) {
   std::size_t kept = 0;
   for (std::size_t at = 0; at < head.size();) {
@@ -45,7 +45,7 @@ void drop_fields_about_coding(Buffer& head) {
 struct ClientExchange::Sending {
   Result<> result;
   bool is_done = false;
-  bool is_writers_error = false;  // The function that writes the body has failed, not the connection.
+  bool is_writers_error = false;  // The error came from the function that writes the body, not from the connection.
 };
 
 Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url, bool sends_deadline,
@@ -67,7 +67,7 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
   out.append(request.secret_fields_.view());
   const Span* const span = current_span();
   const log::TraceId trace = request.trace_ || span == nullptr ? request.trace_ : span->trace;
-  // This call is the parent of the server's work.
+  // In the trace, this call is the parent of the server's work.
   if (trace) append_traceparent(out, trace, std::max<std::uint64_t>(Host::current().random(), 1));
   if (sends_deadline && !deadline.is_never()) {
     out.append("X-Request-Deadline-Ms: ");
@@ -97,7 +97,8 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
 Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking asking) {
   if (proxy_ != nullptr && request.has_proxy_authorization_) {
     co_await fail(Code::InvalidArgument,
-                  "a request through a proxy cannot set Proxy-Authorization: ClientOptions::proxy has the credentials");
+                  "a request through a proxy cannot set Proxy-Authorization: put the credentials into the URL of "
+                  "ClientOptions::proxy");
   }
   was_used_ = lease_->responses != 0;
   lease_->reader.begin(request.method() == Method::Head);
@@ -115,7 +116,8 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
   } else {
     sending.result = co_await attempt(lease_->stream.write(head.view()));
     sending.is_done = true;
-    // A server that closes the connection may have sent the reason before.
+    // When the write fails because the server closed the connection, the server may have sent a response before it
+    // closed the connection. Therefore the response is read all the same.
     received = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
   }
   is_sent_ = sending.is_done && sending.result.has_value();
@@ -134,7 +136,7 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
 Task<> ClientExchange::send(const ClientRequest& request, std::string_view head, Sending& sending) {
   if (request.writer_) {
     sending.result = co_await attempt(send_streamed(request, head, sending));
-    // The awaited response will not come.
+    // The request is incomplete, so the server will send no response; shutdown() ends the wait for the response.
     if (sending.is_writers_error) lease_->stream.shutdown();
   } else {
     const std::string_view parts[] = {head, request.body_.view()};
@@ -150,7 +152,7 @@ Task<> ClientExchange::send_streamed(const ClientRequest& request, std::string_v
   if (wrote && body.is_cut_) {
     wrote = fail(Code::Unavailable, "a part of the body was not sent");
   } else if (wrote && request.length_ && body.written() != *request.length_) {
-    wrote = Error(Code::InvalidArgument, "fewer bytes of the body were written than its length announced")
+    wrote = Error(Code::InvalidArgument, "the body that was written is shorter than its announced length")
                 .from_environment();
   }
   if (!wrote) {
@@ -166,7 +168,7 @@ Task<> ClientExchange::read_head() {
   while (true) {
     if (connection.rest.empty()) connection.rest = co_await connection.stream.receive();
     if (connection.rest.empty()) {
-      co_await fail(Code::Unavailable, "the server closed the connection before it responded");
+      co_await fail(Code::Unavailable, "the server closed the connection before it sent a response");
     }
     const ResponseStep step = connection.reader.feed(connection.rest);
     connection.rest.remove_prefix(step.consumed);
@@ -224,7 +226,7 @@ Task<Chunk> ClientExchange::read_decoded(Duration limit) {
   co_return Chunk();
 }
 
-// No more of the response can be read.
+// Ends the exchange after a failure to decode: the rest of the body cannot be read.
 Error ClientExchange::undecodable(Error error) {
   lease_.close();
   is_complete_ = false;
@@ -257,12 +259,13 @@ Task<> ClientExchange::discard(std::size_t bytes_max, Duration limit) {
 
 Task<Chunk> ClientExchange::next_piece(Duration limit) {
   while (!is_complete_) {
-    if (!lease_) co_return fail(Code::Unavailable, "the connection of this response is closed");
+    if (!lease_) co_return fail(Code::Unavailable, "the connection of this response is already closed");
     ClientPool::Connection& connection = *lease_;
     if (connection.rest.empty()) connection.rest = co_await with_timeout(limit, connection.stream.receive());
     if (connection.rest.empty()) {
       is_complete_ = connection.reader.finish().state == ResponseState::Done;
-      if (!is_complete_) co_return fail(Code::Unavailable, "the connection ended within the body of the response");
+      if (!is_complete_)
+        co_return fail(Code::Unavailable, "the connection was closed before the body of the response was complete");
       break;
     }
     const ResponseStep step = connection.reader.feed(connection.rest);

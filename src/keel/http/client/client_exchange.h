@@ -6,20 +6,22 @@
 //     Chunk chunk = co_await exchange.read(10_s);     // borrowed until the next read; empty: that was all
 //     …
 //
-// The body is sent while the response is awaited. When a server responds before it has read everything, the client
-// stops sending, and the connection is not used again. A connection whose response was read to its end, with nothing
-// after it, returns to the pool when read() returns the empty chunk; in all other cases it is closed.
+// The body of the request is sent while the client already waits for the response. When a server responds before it has
+// read the whole request, the client stops sending, and the connection is not used again. When read() returns the empty
+// chunk and no bytes follow the response, the connection returns to the pool; in all other cases the connection is
+// closed.
 //
-// A body in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are removed from the
-// head. A body is not decoded if the caller of the request decodes it, if the status is 206, or if its coding is
-// unknown. A body with several codings is rejected: each coding multiplies the size to which a small body may grow.
+// The body of a response in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are
+// removed from the head of the response. A body is not decoded if the caller has set Accept-Encoding or Range, if the
+// status is 206, or if the coding is unknown. A body with several codings is rejected, because each further coding
+// multiplies the size to which a small body may grow when it is decoded.
 //
 // Errors:   Unavailable when the connection breaks or ends too early; Upstream for a response that is malformed or
 //           cannot be decoded; InvalidArgument for Proxy-Authorization when the client has a proxy; DeadlineExceeded;
 //           the error of the function that writes the body.
 // Cancel:   the connection is closed.
 // Threads:  one loop.
-// Lifetime: it must not outlive the pool; movable while no task awaits it.
+// Lifetime: the exchange must not outlive the pool; it is movable while no task awaits it.
 
 #pragma once
 
@@ -44,30 +46,32 @@ class ClientExchange {
     bool sends_deadline = false;
   };
 
-  // `decoders` undo the content codings of the response, and outlive this object; null: the body is not decoded.
+  // `decoders` contains decoders for the body of the response, and outlives this object; null: the body is not decoded.
   ClientExchange(ClientPool::Lease&& lease, ContentDecoders* decoders) noexcept
       : lease_(std::move(lease)), decoders_(decoders), proxy_(lease_->proxy), is_forwarded_(lease_->is_forwarded) {}
 
-  // Sends the request and reads the response's head. The arguments must live until it completes.
+  // Sends the request and reads the response's head. The arguments must live until the task completes.
   Task<> ask(const ClientRequest& request, const Url& url, Asking asking);
   Task<Chunk> read(Duration limit) { return decoder_ == nullptr ? read_coded(limit) : read_decoded(limit); }
   // Reads and drops the rest of the body without decoding it, with the time limit `limit` for each piece; closes the
-  // connection when more than `bytes_max` is left or reading fails. A failure is not reported.
+  // connection if more than `bytes_max` bytes are left or if reading fails. A failure is ignored.
   Task<> discard(std::size_t bytes_max, Duration limit);
 
-  // The connection was used before, and no byte of this response arrived: the server may have closed it unnoticed.
+  // Whether the server may have closed the connection before the request arrived: the connection was used before, and
+  // no byte of this response has arrived.
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
   // Whether ask() failed because of the function that writes the body, so that the failure does not count against the
   // server.
   bool is_writers_error() const noexcept { return is_writers_error_; }
   // The proxy of the connection; null: none.
   const Proxy* proxy() const noexcept { return proxy_; }
-  // The request itself was sent to the proxy, which may have responded in place of the server.
+  // Whether the request was sent to the proxy without a tunnel, so that the response may come from the proxy and not
+  // from the server.
   bool is_forwarded() const noexcept { return is_forwarded_; }
   bool is_decoding() const noexcept { return decoder_ != nullptr; }
   Status status() const noexcept { return status_; }
   Buffer&& take_head() noexcept { return std::move(head_); }
-  // Complete after read() has returned the empty chunk.
+  // The trailers are complete once read() has returned the empty chunk.
   const Trailers& trailers() const noexcept { return trailers_; }
   Trailers&& take_trailers() noexcept { return std::move(trailers_); }
 
@@ -90,10 +94,10 @@ class ClientExchange {
   const Proxy* proxy_;
   Buffer head_;
   Trailers trailers_;
-  Chunk pending_;  // Bytes that arrived with the head.
+  Chunk pending_;  // Received bytes that are not read yet; at first, those that arrived together with the head.
   ContentDecoders::Lease decoder_;
   Buffer room_;  // Decoded bytes, valid until the next read.
-  Chunk coded_;  // Bytes that are not decoded yet.
+  Chunk coded_;  // Received bytes of the body that are not decoded yet.
   Status status_ = Status::Ok;
   bool is_forwarded_;
   bool has_more_decoded_ = false;

@@ -72,12 +72,13 @@ TEST_P(ClientsOfJson, send_a_struct_as_the_body) {
 
 TEST_P(ClientsOfJson, fail_when_the_body_is_another_and_say_what_is_wrong_with_it) {
   EXPECT_EQ(failure({RawServer::ok(R"({"currency":7,"rate":0})")}),
-            "the body is not as expected: /currency: expected a string; /rate must be from 0.001 to 1000");
-  EXPECT_EQ(failure({RawServer::ok("<html>")}), "the body is not as expected: expected a value at line 1 column 1");
+            "the body does not have the expected form: /currency: expected a string; /rate must be from 0.001 to 1000");
+  EXPECT_EQ(failure({RawServer::ok("<html>")}),
+            "the body does not have the expected form: expected a value at line 1 column 1");
   EXPECT_EQ(failure({RawServer::answer("204 No Content")}),
-            "the body is not as expected: the text is empty at line 1 column 1");
+            "the body does not have the expected form: the text is empty at line 1 column 1");
   EXPECT_EQ(failure({RawServer::ok(std::string(1001, ' '))}),
-            "the body of the response has more than 1000 bytes (body_bytes_max): read it with open()");
+            "the body of the response has more than 1000 bytes (body_bytes_max): to read it in pieces, call open()");
 }
 
 TEST_P(ClientsOfJson, fail_when_the_status_is_not_2xx_and_say_which) {

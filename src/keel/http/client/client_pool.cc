@@ -12,8 +12,8 @@
 namespace keel::http {
 namespace {
 
-// For this time after the start of an event-loop iteration, an idle connection that was found to be alive in it is not
-// checked again.
+// Within this time after the start of an event-loop iteration, an idle connection is lent without a further check,
+// because the loop has checked the connection at the start of the iteration.
 constexpr Duration unseen_max = 1_ms;
 
 BulkheadOptions bounds(std::size_t connections, const ClientPoolOptions& pool) noexcept {
@@ -61,7 +61,7 @@ Result<> ClientPool::speaks(const Url& url, bool has_tls) {
     case Url::Scheme::Wss:
       break;
   }
-  return fail(Code::Unsupported, "ws and wss are WebSocket, which an HTTP client does not speak");
+  return fail(Code::Unsupported, "ws:// and wss:// are URLs of WebSocket, which an HTTP client does not speak");
 }
 
 Result<ClientPool::Origin*> ClientPool::origin(const Url& url) {
@@ -78,7 +78,7 @@ Result<ClientPool::Origin*> ClientPool::origin(const Url& url) {
   }
   if (origins_.size() >= options_.origins_max) {
     return Error::text(Code::ResourceExhausted,
-                       "calls to " + std::to_string(options_.origins_max) + " servers are under way (origins_max)");
+                       "calls to " + std::to_string(options_.origins_max) + " servers are in use (origins_max)");
   }
   std::string name(url.origin());
   auto made = std::make_unique<Origin>(name, options_, retry_, breaker_);
@@ -102,9 +102,10 @@ Task<Stream> ClientPool::connect_plain(const Url& url, const Proxy* proxy) {
   const std::string host(proxy == nullptr ? url.host() : proxy->host());
   if (proxy == nullptr) co_return co_await Stream::connect(resolver_, host, url.port(), guard_, options_.connect);
   if (guard_.is_set()) {
-    // The proxy resolves the name, and may connect to any address that it gets.
-    co_return Error::text(Code::PermissionDenied, "the client has an address guard, which cannot see where the proxy " +
-                                                      proxy->name() + " connects to")
+    // The proxy resolves the name, and may connect to any address that the name has.
+    co_return Error::text(Code::PermissionDenied,
+                          "the client has an address guard, which cannot check the address to which the proxy " +
+                              proxy->name() + " connects")
         .from_environment();
   }
   Result<Stream> reached = co_await attempt(Stream::connect(resolver_, host, proxy->port(), options_.connect));
@@ -121,7 +122,7 @@ Task<Stream> ClientPool::connect(const Url& url, const Proxy* proxy) {
   Result<> established = co_await attempt(stream.establish());
   if (established) co_return std::move(stream);
   Error error = std::move(established).error().because("TLS with '" + host + '\'');
-  // Neither code must reach the caller's own client.
+  // Neither of these codes may reach the client that called this service, because the other server is at fault.
   const bool is_servers = error.code() == Code::Unauthenticated || error.code() == Code::Protocol;
   if (is_servers) co_return std::move(error).as(Code::Upstream);
   co_return std::move(error);
@@ -171,7 +172,7 @@ void ClientPool::Lease::close() noexcept {
 }
 
 void ClientPool::Lease::end() noexcept {
-  place_.release();  // The origin may be removed when no call uses it.
+  place_.release();  // Release the place while the origin still has a use: an origin without uses may be removed.
   if (origin_ != nullptr) --std::exchange(origin_, nullptr)->uses_;
 }
 
@@ -182,7 +183,8 @@ bool ClientPool::is_usable(const Connection& connection, Instant now) const noex
 
 std::unique_ptr<ClientPool::Connection> ClientPool::take_idle(Origin& origin) noexcept {
   const Instant now = Host::current().now();
-  // The loop has checked the connection at the start of its iteration.
+  // At the start of its iteration, the loop looked for input on the idle connections; a second check is needed only if
+  // the iteration began too long ago.
   const bool is_late = Host::current().precise_now() - now >= unseen_max;
   while (!origin.idle_.empty()) {
     std::unique_ptr<Connection> connection = std::move(origin.idle_.back());
@@ -198,7 +200,8 @@ void ClientPool::keep(Origin& origin, std::unique_ptr<Connection> connection) no
   const Instant now = Host::current().now();
   ++connection->responses;
   connection->idle_since = now;
-  // A call that waits because connections_max is reached is served before the next call to this server.
+  // When calls wait because connections_max is reached, this connection is closed. Its place then goes to a waiting
+  // call, before the next call to this server can take the place.
   if (now - connection->opened >= options_.age_max || options_.idle_timeout <= Duration() || places_.waiting() != 0) {
     --open_;
     return;

@@ -1,4 +1,4 @@
-// keel/http/client/client_pool.h — the connections of a Client: kept per server, lent to one call at a time.
+// keel/http/client/client_pool.h — the connections of a Client: kept for each server, and lent to one call at a time.
 //
 //   ClientPool::Origin& origin = *co_await pool.origin(url);
 //   bool has_place = false;
@@ -6,19 +6,20 @@
 //   …                                                // lease->stream, lease->reader
 //   lease.give_back();                               // only after a whole response; a lease that just ends closes it
 //
-// An idle connection is watched: it is not lent when the server has closed it or sent bytes without a request. The most
-// recently used connections are lent first, so that surplus ones stay idle and are closed.
+// An idle connection is watched: it is not lent if the server has closed it, or has sent bytes that no request asked
+// for. The most recently used connections are lent first; therefore surplus connections stay idle, and are closed after
+// idle_timeout.
 //
-// A server that is reached through a proxy (proxy.h) has its own connections through it; servers behind one proxy do
-// not share connections.
+// A connection through a proxy (proxy.h) serves one server only; servers that are reached through the same proxy do not
+// share connections.
 //
-// Errors:   ResourceExhausted when no place was free within wait_max, or when there are too many servers; those of
-//           Stream::connect, the address guard, the resolver and the proxy (tunnel.h); Upstream for an https server
+// Errors:   ResourceExhausted when no place became free within wait_max, or when there are too many servers; the errors
+//           of Stream::connect, the address guard, the resolver and the proxy (tunnel.h); Upstream for an https server
 //           whose certificate is not valid for the host, or with which there is no common version or cipher of TLS;
 //           DeadlineExceeded after connect_timeout; Cancelled.
-// Lifetime: outlives its leases and the calls that wait (checked).
+// Lifetime: the pool outlives its leases and the calls that wait for a connection (checked).
 // Threads:  one loop.
-// Cancel:   a waiting call leaves the queue; a connection that is being made is closed.
+// Cancel:   a waiting call leaves the queue; a connection that is not established yet is closed.
 // Cost:     lending an idle connection: O(1), no allocation.
 
 #pragma once
@@ -53,19 +54,23 @@ namespace keel::http {
 
 // The limits on the connections of a client.
 struct ClientPoolOptions {
-  std::size_t connections_per_origin_max = 64;  // Concurrent calls to one server; further calls wait in order.
+  // Concurrent calls to one server; further calls wait in the order of their arrival.
+  std::size_t connections_per_origin_max = 64;
   // Open connections to all servers; at this limit, an idle connection to another server is closed to make room.
   std::size_t connections_max = 512;
   // The number of servers that the client remembers, each with its circuit breaker and its retry budget.
   std::size_t origins_max = 1024;
-  Duration wait_max = 5_s;         // Time limit of waiting for a place; then ResourceExhausted.
-  Duration connect_timeout = 5_s;  // Includes looking up the name and the TLS handshake.
-  // Shorter than the timeouts of servers, so that a server is rarely the first to close.
+  // Time limit of waiting for a place; after this time the call fails with ResourceExhausted.
+  Duration wait_max = 5_s;
+  // Time limit of making a connection, including the lookup of the name and the TLS handshake.
+  Duration connect_timeout = 5_s;
+  // Connections that have been idle this long are closed. The default is shorter than the idle timeouts of most
+  // servers, so that a server is rarely the first to close.
   Duration idle_timeout = 30_s;
-  // An older connection is not used again, because the addresses of names change.
+  // A connection older than this is not used again, because the addresses of names change.
   Duration age_max = 10_min;
   io::ConnectOptions connect = {};
-  // The layers for connections to https URLs: tls::Layers of a client (net/tls/layer.h). Outlives the client. Null:
+  // The layers for connections to https URLs: tls::Layers for a client (net/tls/layer.h). Outlives the client. Null:
   // https is Unsupported.
   TransportLayers* https = nullptr;
 };
@@ -76,17 +81,18 @@ class ClientPool {
     explicit Connection(Stream&& s) noexcept : stream(std::move(s)) {}
     Stream stream;
     ResponseReader reader;
-    Chunk rest;  // Received bytes that the reader has not read yet.
+    Chunk rest;  // Received bytes that `reader` has not read yet.
     Instant opened;
     Instant idle_since;
-    std::uint64_t responses = 0;  // Number of complete responses that it has delivered.
-    Bulkhead::Place place;        // Its place among connections_max.
-    // The proxy of the connection. The proxy forwards requests with http, and opens a tunnel for https. Null: no proxy.
+    std::uint64_t responses = 0;  // Number of complete responses that arrived on this connection.
+    Bulkhead::Place place;        // The place that this connection takes among the connections_max places.
+    // The proxy through which the connection was made. The proxy forwards requests with http, and opens a tunnel for
+    // https. Null: no proxy.
     const Proxy* proxy = nullptr;
     bool is_forwarded = false;
   };
 
-  // The connections to one server, and the state of its circuit breaker.
+  // One server: its idle connections, and the state of its circuit breaker.
   class Origin {
    public:
     Origin(std::string name, const ClientPoolOptions& pool, const RetryOptions& retry,
@@ -96,7 +102,7 @@ class ClientPool {
     Retry& retry() noexcept { return retry_; }
     std::size_t idle() const noexcept { return idle_.size(); }
 
-    // While a Use exists, the origin is not forgotten.
+    // While a Use exists, the pool keeps the origin of that Use.
     class Use {
      public:
       explicit Use(Origin& origin) noexcept : origin_(origin) { ++origin_.uses_; }
@@ -111,14 +117,16 @@ class ClientPool {
    private:
     friend class ClientPool;
     const std::string name_;
-    Bulkhead places_;                                // The places of connections_per_origin_max, and those in use.
-    std::vector<std::unique_ptr<Connection>> idle_;  // Idle connections, in the order of their last use.
+    // There are connections_per_origin_max places; each connection in use takes one place.
+    Bulkhead places_;
+    std::vector<std::unique_ptr<Connection>> idle_;  // Idle connections, the most recently used one last.
     CircuitBreaker breaker_;
     Retry retry_;
     std::uint32_t uses_ = 0;
   };
 
-  // A connection for one exchange; closes it unless it was given back. Movable. While it exists, its origin is in use.
+  // A connection for one exchange; the lease closes the connection unless give_back() was called. Movable. While the
+  // lease exists, its origin is in use.
   class [[nodiscard]] Lease {
    public:
     Lease() = default;
@@ -141,7 +149,7 @@ class ClientPool {
     Connection* operator->() const noexcept { return connection_.get(); }
     Connection& operator*() const noexcept { return *connection_; }
     explicit operator bool() const noexcept { return connection_ != nullptr; }
-    // A whole response was read, no bytes followed it, and both sides keep the connection.
+    // Call this only after a whole response was read, no bytes followed it, and both sides keep the connection.
     void give_back() noexcept;
     void close() noexcept;
 
@@ -153,39 +161,41 @@ class ClientPool {
     }
     void end() noexcept;
     ClientPool* pool_ = nullptr;
-    Origin* origin_ = nullptr;  // Null after its end or after a move.
+    Origin* origin_ = nullptr;  // Null after the end of the lease, or after a move.
     Bulkhead::Place place_;
     std::unique_ptr<Connection> connection_;
   };
 
-  // `resolver` outlives the pool. `guard` is called before each connection is made; with a guard, no connection goes
-  // through a proxy.
+  // `resolver` must outlive the pool. `guard` is called before each connection is made; with a guard set, no connection
+  // is made through a proxy.
   ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const RetryOptions& retry,
              const CircuitBreakerOptions& breaker, AddressGuard guard, ProxyRules proxies = {});
   ~ClientPool();
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
 
-  // Whether a connection can be made to this kind of URL. Unsupported: https without TLS, ws and wss.
+  // Checks that a connection can be made to this kind of URL; the error is Unsupported for ws and wss, and for https
+  // without TLS.
   static Result<> speaks(const Url& url, bool has_tls);
   Result<> speaks(const Url& url) const { return speaks(url, options_.https != nullptr); }
-  // The origin of a URL with a scheme that the client speaks. ResourceExhausted: origins_max are in use.
+  // The origin of a URL; its scheme must be one that the client speaks. Fails with ResourceExhausted if origins_max
+  // origins are in use.
   Result<Origin*> origin(const Url& url);
 
   enum class Kind : std::uint8_t { Any, Fresh };
-  // With Fresh, which is for a retry after an idle connection was found to be dead, lend() closes all idle connections
-  // to that origin and makes a new one. The caller holds an Origin::Use; the arguments must live until lend()
-  // completes. `has_place` becomes true when the wait for a free place is over; an error before that does not count
-  // against the server.
+  // With Fresh, lend() closes all idle connections to that origin and makes a new one; a retry uses Fresh after an idle
+  // connection was found to be dead. The caller must hold an Origin::Use; the arguments must live until lend()
+  // completes. `has_place` becomes true when the wait for a free place is over; an error before that must not be
+  // counted against the server.
   Task<Lease> lend(Origin& origin, const Url& url, Kind kind, bool& has_place);
 
   void close_idle() noexcept;
 
   std::size_t open() const noexcept { return open_; }
   std::size_t idle() const noexcept { return idle_; }
-  // The state for the server with that origin; Closed for an unknown one.
+  // The state of the circuit breaker for the server with that origin; Closed if the pool does not know the server.
   CircuitBreaker::State breaker(std::string_view origin) const noexcept;
-  // Origins in each state now.
+  // Number of origins whose circuit is in this state now.
   std::size_t breakers(CircuitBreaker::State state) const noexcept;
 
  private:

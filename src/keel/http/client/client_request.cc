@@ -9,8 +9,8 @@
 namespace keel::http {
 namespace {
 
-// The client itself sets these fields: a repeated or contradicting field would let two readers of the request disagree
-// about its end or its recipient.
+// The client itself sets these fields. If a request repeated or contradicted one of them, two servers that read the
+// request could disagree about its end or its recipient.
 constexpr std::string_view reserved_fields[] = {"connection",  "content-length",    "content-type", "expect",
                                                 "host",        "keep-alive",        "te",           "trailer",
                                                 "traceparent", "transfer-encoding", "upgrade",      "proxy-connection"};
@@ -28,8 +28,10 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
   if (is_cut_) co_await fail(Code::Unavailable, "an earlier part of the body was not sent");
   written_ += bytes.size();
   if (length_ && written_ > *length_) {
-    co_await Error(Code::InvalidArgument, "more bytes of the body are written than its length announced")
-        .from_environment();  // A mistake of this program: the program's own clients must not read the message.
+    co_await Error(Code::InvalidArgument, "the body that is written is longer than its announced length")
+        // The error reveals a mistake in this program. It is marked as an error from the environment, because clients
+        // of the program must not read the error's message.
+        .from_environment();
   }
   is_cut_ = true;
   Result<> wrote;
@@ -42,7 +44,8 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
     wrote = co_await attempt(stream_.write(parts));
   }
   is_cut_ = !wrote;
-  // When the writing was stopped or late, the time limit was the writer's.
+  // If a write was stopped, or exceeded a time limit, the connection has not failed: the caller's function has set that
+  // time limit.
   has_failed_ = !wrote && wrote.error().code() != Code::Cancelled && wrote.error().code() != Code::DeadlineExceeded;
   co_await std::move(wrote);
 }
@@ -63,7 +66,7 @@ void ClientRequest::add(Buffer& fields, std::string_view name, std::string_view 
   } else if (!is_field_value(value)) {
     problem_ = "the value of a field of the request has a control character";
   } else if (is_one_of(name, reserved_fields)) {
-    problem_ = "a field of the request is one that the client sends itself (http/client/client_request.h)";
+    problem_ = "the client itself sends this field, so the request cannot set it (http/client/client_request.h)";
   } else {
     if (equals_ignore_case(name, "proxy-authorization")) has_proxy_authorization_ = true;
     if (equals_ignore_case(name, "accept-encoding") || equals_ignore_case(name, "range")) decodes_itself_ = true;

@@ -4,28 +4,29 @@
 //   request.json(order).header("Authorization", token).idempotency_key(order.id).timeout(2_s);
 //   ClientResponse response = co_await client.send(std::move(request));
 //
-// A body is given whole, or by a function that writes it while it is sent, with backpressure:
+// A body is either given whole, or written piece by piece by a function while it is sent, with backpressure:
 //
 //   request.stream("text/csv", [&rows](ClientBodyWriter& body) -> Task<> {
 //     for (const Row& row : rows) co_await body.write(to_csv(row));
 //   });
 //
-// The function is owned by the request, and the request by the call until it has ended: objects captured by value are
-// safe there, and objects captured by reference must outlive the call. It is run only once: such a request is neither
-// retried nor repeated after a redirect.
+// The request owns the function, and the call owns the request until the call has ended. Therefore objects captured by
+// value are safe in the function, and objects captured by reference must outlive the call. The function runs only once:
+// a request with such a body is neither retried nor repeated after a redirect.
 //
-// A secret field is sent only to the origin of the URL: a redirect to another origin drops it, for the rest of the
-// call. Authorization, Cookie and Proxy-Authorization are secret however they are added; others by secret_header().
+// A secret field is sent only to the origin of the URL: after a redirect to another origin, the field is no longer
+// sent, for the rest of the call. Authorization, Cookie and Proxy-Authorization are always secret; secret_header() adds
+// other secret fields.
 //
-// A compressed response is decoded (ClientOptions::decompresses). For a request with its own Accept-Encoding or Range,
-// the body is returned as it arrives, not decoded: use this for bodies that are stored compressed, or for parts of a
-// body.
+// The client decodes a compressed response (ClientOptions::decompresses). For a request with its own Accept-Encoding or
+// Range, the body is returned as it arrives and is not decoded. Set these fields to store a body in compressed form, or
+// to request a part of a body.
 //
-// Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
-//           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails
-//           with InvalidArgument and nothing is sent.
+// Errors:   after a name that is not a token, a value with a control character, a field that only the client may set
+//           (Host, Content-Type, Content-Length, Transfer-Encoding, Connection, …) or a bad URL, send() fails with
+//           InvalidArgument, and nothing is sent.
 // Threads:  a value.
-// Cost:     copies its arguments.
+// Cost:     the functions copy their arguments.
 
 #pragma once
 
@@ -48,22 +49,23 @@
 namespace keel::http {
 
 namespace internal {
-// GCC 12 destroys an aggregate twice if an expression with a co_await makes it (task/compiler_test.cc).
+// GCC 12 destroys an aggregate twice if it is a temporary in an expression that contains a co_await
+// (task/compiler_test.cc).
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_reference_v<T> || !std::is_aggregate_v<T> || std::is_trivially_destructible_v<T>,
-                "pass a struct that is sent as a named variable, not a temporary: const Charge charge{...}; "
-                "co_await client.post(url, charge)");
+                "a struct that is sent must be a named variable, not a temporary: const Charge charge{...}; co_await "
+                "client.post(url, charge)");
 }
 }  // namespace internal
 
-// The writer of a streamed body. Valid while the function that received it runs.
+// Writes a streamed body. The writer is valid while the function that received it runs.
 class ClientBodyWriter {
  public:
-  // Sends `bytes`, which must live until it completes; waits while the server does not read. Fails when the connection
-  // breaks, when the server has already responded, or when more is written than was announced (InvalidArgument). After
-  // a write that failed or was stopped, the position in the body is unknown: each further write fails, and so does the
-  // request.
+  // Sends `bytes`, which must live until the returned task completes. The task waits while the server does not read. A
+  // write fails when the connection breaks, when the server has already responded, or when more bytes are written than
+  // the announced length (InvalidArgument). After a write that failed or was stopped, it is unknown how much of the
+  // body was sent: each further write fails, and the whole request fails as well.
   Task<> write(std::string_view bytes);
   // Bytes of the body that were written so far.
   std::uint64_t written() const noexcept { return written_; }
@@ -74,16 +76,16 @@ class ClientBodyWriter {
   Stream& stream_;
   std::optional<std::uint64_t> length_;  // Absent: chunked.
   std::uint64_t written_ = 0;
-  bool has_failed_ = false;  // The connection has failed, not the function that writes.
-  bool is_cut_ = false;      // A write has begun, but has not sent all of its bytes.
+  bool has_failed_ = false;  // The connection has failed; the function that writes the body has not.
+  bool is_cut_ = false;      // A write has begun, but not all of its bytes have been sent.
 };
 
 class ClientRequest {
  public:
   using Writer = Function<Task<>(ClientBodyWriter&)>;
 
-  // `url` is absolute: http://host[:port]/path?query, or /path?query below ClientOptions::base_url. `method` may be any
-  // but Other, CONNECT and TRACE.
+  // `url` is absolute (http://host[:port]/path?query), or a path below ClientOptions::base_url (/path?query). `method`
+  // may be any method except Other, CONNECT and TRACE.
   ClientRequest(Method method, std::string_view url) : url_(url), method_(method) {}
 
   // Adds a field.
@@ -112,16 +114,16 @@ class ClientRequest {
   ClientRequest&& json(const T& value) && {
     return std::move(json(value));
   }
-  // The body, which a function writes while it is sent. With a length, the body has exactly this many bytes
-  // (Content-Length); without one, it is chunked.
+  // Sets a body, which `writer` writes while the body is sent. With a length, the body has exactly this many bytes
+  // (Content-Length); without a length, the body is chunked.
   ClientRequest& stream(std::string_view content_type, Writer writer,
                         std::optional<std::uint64_t> length = std::nullopt) &;
   ClientRequest&& stream(std::string_view content_type, Writer writer,
                          std::optional<std::uint64_t> length = std::nullopt) && {
     return std::move(stream(content_type, std::move(writer), length));
   }
-  // Sends Idempotency-Key: the server executes the request once, however often it arrives, so a request of any method
-  // may be retried.
+  // Sends Idempotency-Key: a server that supports this field executes the request only once, even if the request
+  // arrives several times, so a request of any method may be retried.
   ClientRequest& idempotency_key(std::string_view key) &;
   ClientRequest&& idempotency_key(std::string_view key) && { return std::move(idempotency_key(key)); }
   // Overrides ClientOptions::timeout.
@@ -130,8 +132,8 @@ class ClientRequest {
     return *this;
   }
   ClientRequest&& timeout(Duration limit) && { return std::move(timeout(limit)); }
-  // The trace that this call is a part of, sent as traceparent (W3C Trace Context). By default it is the trace of the
-  // request for which the calling task works (observe/span.h), if there is one.
+  // The trace that this call is a part of, sent as traceparent (W3C Trace Context). The default is the trace of the
+  // request for which the calling task works (observe/span.h), if there is such a request.
   ClientRequest& trace(log::TraceId id) & {
     trace_ = id;
     return *this;
@@ -149,16 +151,17 @@ class ClientRequest {
 
   std::string url_;
   Buffer fields_;         // "Name: value\r\n" for each field.
-  Buffer secret_fields_;  // The secret fields, added after the others.
+  Buffer secret_fields_;  // The secret fields, which are sent after the others.
   Buffer body_;
   std::string content_type_;
   Writer writer_;
   std::optional<std::uint64_t> length_;  // The announced length of the body that writer_ writes.
   std::optional<Duration> timeout_;
-  log::TraceId trace_;             // Zero: the trace of the calling task.
-  const char* problem_ = nullptr;  // The first invalid argument, as a literal message.
+  log::TraceId trace_;  // Zero: use the trace of the calling task.
+  // Describes the first invalid argument; a string literal. Null: all arguments are valid.
+  const char* problem_ = nullptr;
   Method method_;
-  bool has_body_ = false;  // There is a body, which may be empty.
+  bool has_body_ = false;  // True also for an empty body.
   bool has_idempotency_key_ = false;
   bool has_proxy_authorization_ = false;
   bool decodes_itself_ = false;  // The caller has set Accept-Encoding or Range.

@@ -165,8 +165,8 @@ TEST_P(Clients, a_scheme_that_is_not_http_is_rejected_before_anything_is_sent) {
   };
   const Vector vectors[] = {
       {"https://127.0.0.1/secret?token=1", "https needs TLS, which this client does not have"},
-      {"ws://127.0.0.1/secret?token=1", "ws and wss are WebSocket"},
-      {"wss://127.0.0.1/secret?token=1", "ws and wss are WebSocket"},
+      {"ws://127.0.0.1/secret?token=1", "ws:// and wss:// are URLs of WebSocket"},
+      {"wss://127.0.0.1/secret?token=1", "ws:// and wss:// are URLs of WebSocket"},
   };
   for (const Vector& vector : vectors) {
     const Result<ClientResponse> response = run(client().get(vector.url));
@@ -740,7 +740,7 @@ TEST_P(Clients, calls_are_counted_by_the_class_of_their_status) {
 
   const auto outcome = [&](std::string_view what) {
     return registry
-        .counter("http_client_requests_total", "Calls that were completed, by result",
+        .counter("http_client_requests_total", "Completed calls, by result",
                  {{"client", "orders"}, {"status_class", what}})
         .value();
   };

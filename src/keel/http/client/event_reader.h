@@ -8,16 +8,17 @@
 //   while (const auto event = co_await events.next()) use(event->type, event->data);
 //   last_id = events.last_id();
 //
-// It does not connect again by itself: call it in a loop that waits for retry() (docs/server_sent_events.md). At most
-// ClientOptions::read_timeout may pass between two events or comments of the server.
+// The reader does not reconnect when the connection ends: open the stream in a loop that waits for retry()
+// (docs/server_sent_events.md). At most ClientOptions::read_timeout may pass between two events or comments of the
+// server.
 //
 // Errors:   Upstream: the status is not 200, the content is not text/event-stream, or an event is longer than
-//           `event_bytes_max`. All other errors are those of ClientStream::read().
-// Lifetime: the response outlives it; an event is valid until the next call of next().
-// Threads:  the worker of the client. One task calls next() at a time.
-// Cancel:   a cancelled next() loses nothing that was already read, but the connection is closed, as after a cancelled
+//           `event_bytes_max`. The other errors are those of ClientStream::read().
+// Lifetime: the response outlives the reader; an event is valid until the next call of next().
+// Threads:  the worker of the client. Only one task may call next() at a time.
+// Cancel:   a cancelled next() loses no bytes that were already read, but it closes the connection, like a cancelled
 //           read.
-// Cost:     EventParser (message/event_parser.h); a frame for each call.
+// Cost:     the cost of EventParser (message/event_parser.h), and one coroutine frame for each call.
 
 #pragma once
 
@@ -39,7 +40,7 @@ class EventReader {
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
 
-  // The next event; nullopt: the server has ended the response.
+  // The next event; nullopt: the server has ended the response, and there are no more events.
   Task<std::optional<ServerEvent>> next();
   // As of EventParser.
   std::string_view last_id() const noexcept { return parser_.last_id(); }
@@ -50,7 +51,7 @@ class EventReader {
 
   ClientStream& response_;
   EventParser parser_;
-  std::string_view rest_;  // The bytes of the last chunk that the parser has not taken.
+  std::string_view rest_;  // The part of the last chunk that was not yet passed to the parser.
   bool is_checked_ = false;
 };
 

@@ -14,7 +14,7 @@ namespace keel::http {
 namespace {
 
 constexpr std::string_view proxy_form =
-    "a proxy must be http://[user:password@]host[:port], with special characters in user and password escaped";
+    "a proxy must be http://[user:password@]host[:port], with special characters in the user and the password escaped";
 
 Result<std::string> unescaped(std::string_view text) {
   std::string decoded(text);
@@ -24,7 +24,7 @@ Result<std::string> unescaped(std::string_view text) {
   return decoded;
 }
 
-// RFC 7617 §2: no control characters, and no ':' in the user.
+// RFC 7617 §2: user and password must not contain control characters, and the user must not contain ':'.
 Result<std::string> authorization_of(std::string_view user_info) {
   const std::size_t colon = std::min(user_info.find(':'), user_info.size());
   KEEL_TRY(const std::string user, unescaped(user_info.substr(0, colon)));
@@ -51,7 +51,7 @@ bool is_same_or_below(std::string_view host, std::string_view name) noexcept {
   return host.size() == name.size() || host[host.size() - name.size() - 1] == '.';
 }
 
-// The address of a target whose host is an address.
+// The address, if the host of the target is an IP address and not a name.
 std::optional<Address> address_of(const Url& target) noexcept {
   const Result<Address> address = Address::ip(target.host(), target.port());
   if (!address) return std::nullopt;
@@ -69,8 +69,8 @@ Result<Proxy> Proxy::parse(std::string_view url) {
       return Error::text(Code::InvalidArgument, std::string(proxy_form));
     }
     if (!equals_ignore_case(name, "http")) {
-      return Error::text(Code::Unsupported, "a proxy must be called with http, not with " + std::string(name) + ": " +
-                                                std::string(proxy_form));
+      return Error::text(Code::Unsupported, "the client must connect to the proxy with http, not with " +
+                                                std::string(name) + ": " + std::string(proxy_form));
     }
     url.remove_prefix(scheme_end + 3);
   }
@@ -81,7 +81,7 @@ Result<Proxy> Proxy::parse(std::string_view url) {
     KEEL_TRY(proxy.authorization_, authorization_of(url.substr(0, at)));
     url.remove_prefix(at + 1);
   }
-  // The message does not repeat the wrong part, which may belong to a password.
+  // The message does not quote the invalid part, because it may contain a part of a password.
   if (url.find_first_of("/?#") != std::string_view::npos) {
     return Error::text(Code::InvalidArgument, std::string(proxy_form));
   }
@@ -97,9 +97,9 @@ Result<ProxyRules::Exception> ProxyRules::Exception::parse(std::string_view text
   Exception exception;
   if (text == "*") return exception;
   const auto refuse = [&] {
-    return Error::text(Code::InvalidArgument, "no_proxy '" + std::string(text) +
-                                                  "': expected a name, an address or a network, with a port or "
-                                                  "without, or *");
+    return Error::text(Code::InvalidArgument,
+                       "no_proxy '" + std::string(text) +
+                           "': expected a name, an address or a network, each with or without a port, or *");
   };
   std::string_view host = text;
   std::string_view port;
@@ -114,7 +114,7 @@ Result<ProxyRules::Exception> ProxyRules::Exception::parse(std::string_view text
     host = host.substr(0, colon);
   }
   if (!port.empty()) {
-    // Checked like the port of a URL.
+    // A URL with this port has to be valid.
     const Result<Url> url = Url::parse("http://port" + std::string(port));
     if (port.size() == 1 || !url) return refuse();
     exception.port = url->port();
@@ -128,7 +128,7 @@ Result<ProxyRules::Exception> ProxyRules::Exception::parse(std::string_view text
   if (host.starts_with("*.")) host.remove_prefix(1);
   if (host.starts_with('.')) host.remove_prefix(1);
   if (host.ends_with('.')) host.remove_suffix(1);
-  // A host name that is valid in a URL.
+  // The name must be one that is valid as the host of a URL.
   if (host.find_first_of("/?#@[]:") != std::string_view::npos) return refuse();
   const Result<Url> url = Url::parse("http://" + std::string(host));
   if (!url) return refuse();
@@ -168,13 +168,13 @@ Result<> ProxyRules::read_environment() {
     proxy = *std::move(parsed);
     return {};
   };
-  KEEL_TRY_VOID(read(variable("http_proxy", nullptr), "http_proxy of the environment", http_));
-  KEEL_TRY_VOID(read(variable("https_proxy", "HTTPS_PROXY"), "HTTPS_PROXY of the environment", https_));
+  KEEL_TRY_VOID(read(variable("http_proxy", nullptr), "http_proxy in the environment", http_));
+  KEEL_TRY_VOID(read(variable("https_proxy", "HTTPS_PROXY"), "HTTPS_PROXY in the environment", https_));
   std::string_view rest = variable("no_proxy", "NO_PROXY");
   for (std::string_view element; next_element(rest, element);) {
     if (element.empty()) continue;
     Result<Exception> exception = Exception::parse(element);
-    if (!exception) return std::move(exception).error().because("NO_PROXY of the environment");
+    if (!exception) return std::move(exception).error().because("NO_PROXY in the environment");
     exceptions_.push_back(*std::move(exception));
   }
   return {};

@@ -5,13 +5,15 @@
 //   const Proxy* through = rules.of(url);                     // null: directly
 //
 // A proxy is http://[user[:password]@]host[:port]; "http://" may be left out, and the default port is 80.
-// Special characters in user and password are escaped (%40 for '@'); they become Proxy-Authorization: Basic (RFC 7617).
+// Special characters in the user and the password must be escaped (%40 for '@'). User and password are sent as
+// Proxy-Authorization: Basic (RFC 7617).
 //
-// Instead of a proxy, "environment" reads the environment when the rules are made, as curl and others do:
-// HTTPS_PROXY or https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a
-// comma-separated list that is added to the given one. The lowercase name wins over the uppercase one. HTTP_PROXY is
-// never read: in a CGI program it contains the field Proxy of the request, so that a client could choose where the
-// program's own requests go ("httpoxy", CVE-2016-5385). An empty variable counts as unset.
+// If the proxy is "environment", make() reads the environment variables that curl and other tools read: HTTPS_PROXY or
+// https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a comma-separated list
+// that is added to the argument no_proxy. If both are set, the lowercase variable is used and the uppercase one is
+// ignored. HTTP_PROXY is never read: in a CGI program, this variable contains the request's field Proxy, so a client
+// could choose where the program sends its own requests ("httpoxy", CVE-2016-5385). A variable that is empty is treated
+// as unset.
 //
 // Servers in `no_proxy` are called directly:
 //   example.com        the name and those below it; .example.com and *.example.com are the same
@@ -19,12 +21,14 @@
 //   10.0.0.0/8         the addresses of a network, likewise
 //   localhost          the name, those below it, 127.0.0.0/8 and ::1
 //   *                  everything
-// Each except * may have a port, example.com:8080 or [::1]:8080, and then applies to that port only.
+// Each form except * may end with a port (example.com:8080, [::1]:8080), and then applies to that port only.
 //
-// Errors:   InvalidArgument: the proxy does not have this form, or an element of no_proxy has none of these forms.
-//           Unsupported: a proxy that is reached by TLS or SOCKS. The message names the variable if the value is from
-//                        the environment. It never contains the URL, which may contain a password.
-// Threads:  values; make() with "environment" reads the environment, which must not change during the call.
+// Errors:   InvalidArgument: the proxy does not have the form above, or an element of no_proxy has none of the forms
+//           above.
+//           Unsupported: a proxy to which the client would have to speak TLS or SOCKS. The message names the variable
+//           if the value is from the environment. The message never contains the URL, because the URL may contain a
+//           password.
+// Threads:  values. With "environment", make() reads the environment, which no thread may change during the call.
 // Cost:     of(): a comparison for each element of no_proxy.
 
 #pragma once
@@ -46,7 +50,7 @@ class Proxy {
  public:
   static Result<Proxy> parse(std::string_view url);
 
-  // "http://proxy.internal:3128": without user and password, for messages.
+  // The proxy without user and password, for messages: "http://proxy.internal:3128".
   const std::string& name() const noexcept { return name_; }
   // The host; an IPv6 address has no brackets.
   const std::string& host() const noexcept { return host_; }
@@ -61,7 +65,7 @@ class Proxy {
   std::uint16_t port_ = 0;
 };
 
-// Decides for each URL through which proxy it is requested.
+// Decides for each URL whether it is requested through a proxy, and through which one.
 class ProxyRules {
  public:
   // No proxy.
@@ -69,7 +73,7 @@ class ProxyRules {
   // `proxy` is a URL, "environment" or empty.
   static Result<ProxyRules> make(std::string_view proxy, std::span<const std::string> no_proxy);
 
-  // The pointer is valid as long as the rules live. Null: `target` is called directly.
+  // The pointer is valid while the rules exist. Null: `target` is called directly.
   const Proxy* of(const Url& target) const noexcept;
   const std::optional<Proxy>& http() const noexcept { return http_; }
   const std::optional<Proxy>& https() const noexcept { return https_; }

@@ -210,11 +210,11 @@ TEST_F(ProxyEnvironment, says_what_is_asked_directly_besides_the_list_that_is_gi
 
 TEST_F(ProxyEnvironment, that_is_wrong_is_named_without_what_it_says) {
   ::setenv("HTTPS_PROXY", "http://user:secret@", 1);
-  EXPECT_NE(through("https://shop.example/").find("HTTPS_PROXY of the environment"), std::string::npos);
+  EXPECT_NE(through("https://shop.example/").find("HTTPS_PROXY in the environment"), std::string::npos);
   EXPECT_EQ(through("https://shop.example/").find("secret"), std::string::npos);
   ::unsetenv("HTTPS_PROXY");
   ::setenv("NO_PROXY", "fine.example,10.0.0.0/40", 1);
-  EXPECT_NE(through("https://shop.example/").find("NO_PROXY of the environment: no_proxy '10.0.0.0/40'"),
+  EXPECT_NE(through("https://shop.example/").find("NO_PROXY in the environment: no_proxy '10.0.0.0/40'"),
             std::string::npos)
       << through("https://shop.example/");
 }

@@ -1,5 +1,4 @@
-// keel/http/client/retry_rules.h — which calls may be repeated, and the pause that a server asks for. task/retry.h
-// decides how often and after which pause.
+// keel/http/client/retry_rules.h — which calls may be repeated, and how long a pause a server asks for.
 //
 // Pure functions: the caller passes the time. Source: RFC 9110 §9.2.2 (idempotent), §10.2.3 (Retry-After).
 
@@ -15,11 +14,13 @@
 
 namespace keel::http {
 
-// GET, HEAD, PUT, DELETE, OPTIONS, TRACE: repeating it has the same effect as doing it once.
+// GET, HEAD, PUT, DELETE, OPTIONS, TRACE: sending the request several times has the same effect as sending it once.
 bool is_idempotent(Method method) noexcept;
-// 429, 502, 503, 504: a later attempt, or another machine behind the name, may succeed.
+// True for 429, 502, 503 and 504: an attempt may succeed if it is made later, or if it reaches another machine with the
+// same host name.
 bool is_worth_a_retry(Status status) noexcept;
-// The value of Retry-After, seconds or a date; nothing when it is neither. A date that has passed is zero.
+// The value of Retry-After, which is a number of seconds or a date; nullopt when it is neither. A date in the past
+// gives a pause of zero.
 std::optional<Duration> parse_retry_after(std::string_view value, std::int64_t now_unix_seconds) noexcept;
 
 }  // namespace keel::http

@@ -6,7 +6,7 @@
 namespace keel::http {
 namespace {
 
-// The worker of the calling thread; -1: none.
+// The index of the calling worker; -1: the calling thread is not a worker.
 int worker() noexcept {
   const io::Loop* const loop = io::Loop::current();
   return loop != nullptr ? loop->index() : -1;
@@ -34,7 +34,7 @@ void SharedClient::attach(Resolver& resolver) {
   KEEL_CHECK(here >= 0 && here < static_cast<int>(clients_.size()),
              "a SharedClient must be attached on a worker's thread");
   auto& client = clients_[static_cast<std::size_t>(here)];
-  KEEL_CHECK(client == nullptr, "a SharedClient can be attached to a worker only once");
+  KEEL_CHECK(client == nullptr, "a SharedClient can be attached only once to a worker");
   client = std::make_unique<Client>(resolver, options_);
 }
 

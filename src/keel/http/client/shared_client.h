@@ -1,4 +1,5 @@
-// keel/http/client/shared_client.h — a Client for all workers: each worker has its own connections, under one name.
+// keel/http/client/shared_client.h — a Client for all workers: each worker has its own connections, and all of them
+// have one name in logs and metrics.
 //
 //   http::SharedClient payments(runtime.workers(), {.name = "payments", .base_url = "http://payments.internal"});
 //   runtime.each([&](io::Loop& loop) { payments.attach(resolver_of(loop)); });
@@ -7,16 +8,16 @@
 //   …
 //   runtime.each([&](io::Loop&) { payments.detach(); });
 //
-// An App does all of this except the call: app.client({.name = "payments", …}).
+// An App does all this except the call itself: app.client({.name = "payments", …}).
 //
-// Errors:   those of Client; Internal when the calling thread is not a worker, or the client is not attached to that
-//           worker.
-// Threads:  that of any worker; each worker is attached and detached separately. Each worker has its own pool, circuit
-//           breakers and retry budgets: each bound holds for one worker, and each worker detects a failing server by
-//           itself. Metrics are summed.
-// Lifetime: it must be detached on every worker before it is destroyed, when no call is in progress there (checked);
-//           the resolvers outlive the last detach().
-// Cost:     that of Client, plus finding the calling worker.
+// Errors:   those of Client; Internal when the calling thread is not a worker, or is a worker to which the SharedClient
+//           is not attached.
+// Threads:  call it on any worker's thread; attach and detach it on each worker separately. Each worker has its own
+//           pool, circuit breakers and retry budgets: each limit applies to one worker, and each worker has to detect a
+//           failing server itself. Metrics are summed.
+// Lifetime: before a SharedClient is destroyed, it must be detached on every worker, when that worker has no call in
+//           progress (checked); the resolvers outlive the last detach().
+// Cost:     that of Client, plus the lookup of the calling worker.
 
 #pragma once
 
@@ -35,11 +36,11 @@ class SharedClient : public ClientCalls<SharedClient, ClientResponse> {
   SharedClient(const SharedClient&) = delete;
   SharedClient& operator=(const SharedClient&) = delete;
 
-  // Call it on a worker's thread: the worker may make calls from now on, until detach().
+  // Call attach() on a worker's thread: from then on, until detach(), this worker may make calls.
   void attach(Resolver& resolver);
   void detach();
 
-  // These do what the functions of Client with the same names do (client.h, client_calls.h).
+  // send() and open() do what the functions of Client with the same names do (client.h, client_calls.h).
   Task<ClientResponse> send(ClientRequest request);
   Task<ClientStream> open(ClientRequest request);
 

@@ -34,7 +34,7 @@ TEST_P(SharedClients, call_by_the_client_of_their_worker_below_the_base_url) {
   EXPECT_TRUE(requests[0].starts_with("GET /v2/charges/7?a=b HTTP/1.1\r\n")) << requests[0];
   EXPECT_TRUE(requests[1].starts_with("POST /elsewhere HTTP/1.1\r\n")) << requests[1];
   EXPECT_EQ(registry
-                .counter("http_client_requests_total", "Calls that were completed, by result",
+                .counter("http_client_requests_total", "Completed calls, by result",
                          {{"client", "payments"}, {"status_class", "2xx"}})
                 .value(),
             metrics::is_recorded ? 2u : 0u);
@@ -68,7 +68,7 @@ TEST_P(SharedClients, without_a_base_url_do_not_call_a_path) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Code::InvalidArgument);
   EXPECT_TRUE(
-      result.error().message().starts_with("GET /charges: the client has no base_url; a service reads it from "
+      result.error().message().starts_with("GET /charges: the client has no base_url; a service reads base_url from "
                                            "network.clients.payments.base_url: a URL must begin with "))
       << result.error().describe();
 }

@@ -13,8 +13,8 @@ Error refused_by(const Proxy& proxy, int code) {
   std::string text = "it responded with " + std::to_string(code);
   if (const std::string_view phrase = reason(status); !phrase.empty()) text += ' ' + std::string(phrase);
   if (status == Status::ProxyAuthenticationRequired) {
-    text +=
-        proxy.authorization().empty() ? ": it requires a user and a password" : ": it rejects this user and password";
+    text += proxy.authorization().empty() ? ": the proxy requires a user and a password"
+                                          : ": the proxy rejects this user and password";
   }
   return Error::text(code >= 500 ? Code::Unavailable : Code::Upstream, text);
 }
@@ -31,7 +31,7 @@ Task<> ask_for_tunnel(Stream& plain, const Proxy& proxy, std::string_view place)
   reader.begin(true);
   while (true) {
     Chunk rest = co_await plain.receive();
-    if (rest.empty()) co_await fail(Code::Unavailable, "it closed the connection before it responded");
+    if (rest.empty()) co_await fail(Code::Unavailable, "it closed the connection before it sent a response");
     while (!rest.empty()) {
       const ResponseStep step = reader.feed(rest);
       rest.remove_prefix(step.consumed);
@@ -41,8 +41,8 @@ Task<> ask_for_tunnel(Stream& plain, const Proxy& proxy, std::string_view place)
       if (step.head.empty()) continue;
       const int status = reader.head().status;
       if (status / 100 != 2) co_await refused_by(proxy, status);
-      // The server sends nothing before we do, so these bytes come from another source.
-      if (!rest.empty()) co_await fail(Code::Upstream, "it sent more than its response");
+      // The server sends nothing before the client does, so these bytes cannot come from the server.
+      if (!rest.empty()) co_await fail(Code::Upstream, "it sent further bytes after its response");
       co_return;
     }
   }
@@ -58,11 +58,11 @@ Task<Stream> open_tunnel(Stream plain, const Proxy& proxy, const Url& target) {
   if (opened) {
     opened = co_await attempt(plain.end_reading());
     if (!opened && opened.error().code() == Code::Protocol) {
-      opened = fail(Code::Upstream, "it sent more than its response");
+      opened = fail(Code::Upstream, "it sent further bytes after its response");
     }
   }
   if (!opened) {
-    co_return std::move(opened).error().because("the proxy " + proxy.name() + " was asked for CONNECT " + place);
+    co_return std::move(opened).error().because("CONNECT " + place + " through the proxy " + proxy.name());
   }
   co_return std::move(plain);
 }

@@ -39,7 +39,7 @@ Result<KnownScheme> read_scheme(std::string_view text) {
 
 Result<> check_host(std::string_view host, bool is_bracketed) {
   if (is_bracketed) {
-    // RFC 9110 §4.2.1 allows no zone in an address; an address with a zone is valid only on this machine.
+    // RFC 9110 §4.2.1 allows no zone in an IPv6 address, because a zone has a meaning only on one machine.
     if (host.find(':') == std::string_view::npos || host.find('%') != std::string_view::npos || !Address::ip(host, 1)) {
       return fail(Code::InvalidArgument, "the brackets of a URL must contain an IPv6 address");
     }
@@ -63,14 +63,14 @@ Result<std::uint16_t> read_port(std::string_view digits) {
   return static_cast<std::uint16_t>(value);
 }
 
-// Characters that no target contains (RFC 3986 §3.3, §3.4), in addition to blanks, control characters and bytes from
-// 0x80.
+// Characters that no request target contains (RFC 3986 §3.3, §3.4); blanks, control characters and bytes from 0x80 up
+// are forbidden as well.
 constexpr std::string_view not_in_targets = "\"<>\\^`{|}";
 
-// Accepts only targets that http/message/parser.h would accept.
+// A URL is accepted only if http/message/parser.h would accept its target in a request.
 Result<> check_target(std::string_view target) {
   if (target.find_first_of(not_in_targets) != std::string_view::npos) {
-    return fail(Code::InvalidArgument, "the path and query of a URL must have none of \"<>\\^`{|}: escape them");
+    return fail(Code::InvalidArgument, "the path and query of a URL must not contain any of \"<>\\^`{|}: escape them");
   }
   const std::size_t query = std::min(target.find('?'), target.size());
   for (std::size_t i = 0; i < query; ++i) {
@@ -80,13 +80,13 @@ Result<> check_target(std::string_view target) {
     if (!is_escape)
       return fail(Code::InvalidArgument, "a '%' in the path of a URL must be followed by two hexadecimal digits");
     if (target[i + 1] == '0' && target[i + 2] == '0') {
-      return fail(Code::InvalidArgument, "the path of a URL must not have %00");
+      return fail(Code::InvalidArgument, "the path of a URL must not contain %00");
     }
   }
   return {};
 }
 
-// Escapes characters that servers write into Location and browsers accept.
+// Escapes the characters that must not stand in a URL but that servers write into Location and browsers accept.
 std::string escape_what_no_target_has(std::string_view reference) {
   Buffer out;
   while (true) {
@@ -126,7 +126,7 @@ Result<Url> Url::parse(std::string_view text) {
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
       return fail(Code::InvalidArgument,
-                  "a URL must have no blanks, control characters or bytes from 0x80: escape them");
+                  "a URL must not contain blanks, control characters or bytes from 0x80: escape them");
     }
   }
   text = text.substr(0, text.find('#'));
@@ -136,7 +136,7 @@ Result<Url> Url::parse(std::string_view text) {
   std::string_view host = text.substr(0, authority_end);
   const std::string_view target = text.substr(authority_end);
   if (host.find('@') != std::string_view::npos) {
-    return fail(Code::InvalidArgument, "a URL must have no user name: send the field Authorization instead");
+    return fail(Code::InvalidArgument, "a URL must not contain a user name: send the field Authorization instead");
   }
 
   Url url;
@@ -184,7 +184,8 @@ Result<Url> Url::resolve(std::string_view reference) const {
   if (begins_with_authority || begins_with_scheme(reference)) {
     KEEL_TRY(const Url absolute,
              parse((begins_with_authority ? std::string(scheme_name()) + ':' : "") + std::string(reference)));
-    // The target cannot be used as a reference, because one that begins with two slashes would name another server.
+    // The target cannot be resolved as a reference, because a target that begins with two slashes would name another
+    // server.
     std::string whole(absolute.origin());
     whole += remove_dot_segments(absolute.path());
     whole += absolute.target().substr(absolute.path().size());

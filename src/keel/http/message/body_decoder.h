@@ -1,15 +1,15 @@
-// keel/http/message/body_decoder.h — extracts the body of a message from its framing: Content-Length or chunked, with a
-// limit.
+// keel/http/message/body_decoder.h — extracts the body of a message from the framing of that body: Content-Length or
+// chunks, with a limit on its size.
 //
 //   BodyDecoder decoder(head.body(), head.content_length(), bytes_max);
 //   ChunkStep step = decoder.feed(received);           // as ChunkDecoder, for both framings
 //
-// Rejects what ChunkDecoder rejects, and with 413 a body whose announced chunks together exceed the limit, before their
-// data arrives. (A Content-Length above it has to be rejected by the code that reads the head.) RFC 9112
-// §6, §7.
+// Rejects what ChunkDecoder rejects. In addition, rejects with 413 a body whose announced chunks together exceed the
+// limit, before the data of the chunk that exceeds the limit arrives. (A Content-Length above the limit has to be
+// rejected by the code that reads the head.) RFC 9112 §6, §7.
 //
 // Threads: a value.
-// Cost:    that of ChunkDecoder; nothing is copied or allocated.
+// Cost:    that of ChunkDecoder; no byte is copied, and nothing is allocated.
 
 #pragma once
 
@@ -26,7 +26,7 @@ namespace keel::http {
 
 class BodyDecoder {
  public:
-  // Makes a decoder for a message without a body: nothing follows.
+  // Makes a decoder for a message without a body: is_over() is true from the beginning.
   BodyDecoder() = default;
   BodyDecoder(BodyKind kind, std::uint64_t content_length, std::uint64_t bytes_max) noexcept
       : left_(kind == BodyKind::Length ? content_length : 0),
@@ -34,22 +34,24 @@ class BodyDecoder {
         chunked_(kind == BodyKind::Chunked),
         over_(kind == BodyKind::None || (kind == BodyKind::Length && content_length == 0)) {}
 
-  // Uses bytes up to the end of the first piece of data in them, or of the body. The bytes may be divided anywhere. A
-  // body with a length ends with its last piece: the step after that is Done and uses nothing.
+  // Uses bytes of `received` up to the end of the first piece of data, or up to the end of the body. `received` may
+  // begin and end anywhere in the body. For a body with a length, the last piece of data ends the body: the step after
+  // that piece is Done and uses no bytes.
   ChunkStep feed(std::string_view received) noexcept;
 
-  // The last byte of the body, its framing included, has been used.
+  // Whether the body has ended: its last byte, including its framing, has been used.
   bool is_over() const noexcept { return over_; }
-  // Bytes of data handed out.
+  // Bytes of data that feed() has returned.
   std::uint64_t delivered() const noexcept { return chunked_ ? chunks_.delivered() : delivered_; }
-  // Number of bytes still to come, if known; unknown with chunks.
+  // Bytes of data that have not been returned yet; nullopt while the decoder reads chunks, because the number is
+  // unknown.
   std::optional<std::uint64_t> left() const noexcept {
     if (chunked_ && !over_) return std::nullopt;
     return left_;
   }
-  // How many bytes of `received` belong to the body: all of them, unless its end is among them.
+  // How many bytes of `received` belong to the body: all of them, unless the body ends within `received`.
   std::size_t extent(std::string_view received) const noexcept { return look_ahead(received).first; }
-  // Whether the end of the body is among the bytes of `received`.
+  // Whether the body ends within `received`.
   bool is_whole_in(std::string_view received) const noexcept { return look_ahead(received).second; }
 
  private:

@@ -21,7 +21,7 @@ ChunkStep ChunkDecoder::refuse(Status status, const char* reason, std::size_t co
 }
 
 ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
-  KEEL_CHECK(at_ != At::Refused, "a rejected body must not be read any further");
+  KEEL_CHECK(at_ != At::Refused, "feed() must not be called after the body was rejected");
   const bool was_behind_data = is_behind_data();
   const std::uint32_t trailer_bytes = line_bytes_;
   std::size_t i = 0;
@@ -39,7 +39,7 @@ ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
   }
   ChunkStep step{at_ == At::Done ? ChunkState::Done : ChunkState::Need, Status::Ok, i, {}, ""};
   if (!is_behind_data()) return step;
-  // They are counted in line_bytes_, and come before the empty line's CR and LF.
+  // The bytes of the trailers are counted in line_bytes_; they come directly before the CR and LF of the empty line.
   const std::size_t size = line_bytes_ - (was_behind_data ? trailer_bytes : 0);
   const std::size_t behind = at_ == At::Done ? 2 : at_ == At::LastLf ? 1 : 0;
   if (size != 0) step.trailers = received.substr(i - behind - size, size);
@@ -70,8 +70,9 @@ const char* ChunkDecoder::step(char c) noexcept {
       }
       if (size_ > UINT64_MAX - announced_) return "chunk sizes overflow";
       announced_ += size_;
-      // Many tiny chunks with long extensions cost the reader far more than they carry (CVE-2023-39326). Digits,
-      // extension and two line ends count as framing; 16 bytes plus twice the data are allowed for each chunk.
+      // Many tiny chunks with long extensions cost the reader far more work than their data is worth (CVE-2023-39326).
+      // The digits, the extension and two line ends count as framing; each chunk may have 16 bytes of framing plus
+      // twice the size of its data.
       const std::uint64_t framing = digits_ + line_bytes_ + 4u;
       const std::uint64_t fair = size_ > excess_bytes_max ? 2 * excess_bytes_max + 16 : 16 + 2 * size_;
       excess_ += framing;
@@ -96,7 +97,8 @@ const char* ChunkDecoder::step(char c) noexcept {
     case At::QuotedPair:
     case At::ExtensionEnd:
     case At::ExtensionGap:
-      // *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ), but no blank between size and ';'.
+      // Syntax: *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ), but without a blank between the size
+      // and ';'.
       if (c == '\r' && (at_ == At::ExtensionName || at_ == At::ExtensionValue || at_ == At::ExtensionEnd)) {
         at_ = At::SizeLf;
         return nullptr;
@@ -104,12 +106,12 @@ const char* ChunkDecoder::step(char c) noexcept {
       if (is_control(c)) return "control byte in a chunk extension";
       if (++line_bytes_ > extension_bytes_max) {
         status_ = Status::ContentTooLarge;
-        return "chunk extension too long";
+        return "chunk extension is too long";
       }
       switch (at_) {
         case At::ExtensionStart:
           if (is_blank(c)) return nullptr;
-          if (!is_token_byte(c)) return "chunk extension without a name";
+          if (!is_token_byte(c)) return "chunk extension has no name";
           at_ = At::ExtensionName;
           return nullptr;
         case At::ExtensionName:
@@ -123,7 +125,7 @@ const char* ChunkDecoder::step(char c) noexcept {
           if (is_blank(c)) return nullptr;
           if (c == '"') at_ = At::Quoted;
           else if (is_token_byte(c)) at_ = At::ExtensionValue;
-          else return "chunk extension without a value";
+          else return "chunk extension has no value";
           return nullptr;
         case At::ExtensionValue:
         case At::ExtensionEnd:
@@ -157,7 +159,7 @@ const char* ChunkDecoder::step(char c) noexcept {
         status_ = Status::RequestHeaderFieldsTooLarge;
         return "too many trailers";
       }
-      if (!is_token_byte(c)) return "trailer without a name";
+      if (!is_token_byte(c)) return "trailer has no name";
       at_ = At::TrailerName;
       break;
     case At::TrailerName:
@@ -179,7 +181,7 @@ const char* ChunkDecoder::step(char c) noexcept {
     case At::Data:
     case At::Done:
     case At::Refused:
-      return nullptr;  // feed() does not come here in these states.
+      return nullptr;  // feed() does not call step() in these states.
   }
   if (++line_bytes_ > trailer_bytes_max) {
     status_ = Status::RequestHeaderFieldsTooLarge;
@@ -189,7 +191,7 @@ const char* ChunkDecoder::step(char c) noexcept {
 }
 
 char* format_chunk_head(std::uint64_t size, char* out) noexcept {
-  KEEL_CHECK(size != 0, "a chunk of no bytes would end the body");
+  KEEL_CHECK(size != 0, "a chunk must have at least one byte, because an empty chunk ends the body");
   unsigned digits = 16 - static_cast<unsigned>(__builtin_clzll(size)) / 4;
   for (unsigned i = digits; i-- > 0; size >>= 4) out[i] = ascii::hex_lower[size & 15];
   out += digits;

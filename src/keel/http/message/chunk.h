@@ -1,4 +1,4 @@
-// keel/http/message/chunk.h — the chunked transfer coding (RFC 9112 §7.1), both ways.
+// keel/http/message/chunk.h — decodes and encodes the chunked transfer coding (RFC 9112 §7.1).
 //
 //   ChunkDecoder decoder;                                        // one per body
 //   for (std::string_view rest = received; …;) {
@@ -10,13 +10,14 @@
 //   }
 //
 // Rejected with 400: a size that is not 1 to 16 hexadecimal digits, or sizes whose sum overflows; blanks next to the
-// size; an extension or a trailer that is malformed; CR or LF alone, other control bytes. 413: extensions above 1 KiB
-// in one chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions are checked and
-// dropped; trailers are checked and passed on, but never become part of the header.
+// size; a malformed extension or trailer; a CR or LF alone, and other control bytes. 413: extensions above 1 KiB in one
+// chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions are checked and
+// dropped; trailers are checked and returned, but are never mixed with the fields of the head.
 //
-// The caller enforces the limit on the body: compare announced() with it after each feed, before the data arrives.
+// The decoder has no limit on the size of the body. To enforce a limit, compare announced() with it after each feed():
+// this rejects a large chunk before its data arrives.
 //
-// Cost: a few instructions per byte of framing, none per byte of data; 48 bytes; no allocation.
+// Cost: a few instructions per byte of framing, none per byte of data; 48 bytes of memory; no allocation.
 
 #pragma once
 
@@ -30,21 +31,22 @@ namespace keel::http {
 
 // What feed() found.
 enum class ChunkState : std::uint8_t {
-  Need,     // all bytes are used, the body is not over
-  Data,     // `data` is the next piece of the body, not empty; feed the rest
-  Done,     // the body and its trailers have ended; bytes that are not consumed belong to the next request
-  Refused,  // respond and close; feed nothing more
+  Need,  // all bytes are used, and the body has not ended
+  Data,  // `data` is the next piece of the body and not empty; call feed() again with the bytes after it
+  Done,  // the body and its trailers have ended; bytes that were not consumed belong to the next message
+  // the body or its framing is malformed or too large: respond, close the connection, and do not call feed() again
+  Refused,
 };
 
 // The result of feed(): what it found, how many bytes it used, and the data in them.
 struct ChunkStep {
   ChunkState state = ChunkState::Need;
-  Status status = Status::Ok;  // why it was rejected
-  std::size_t consumed = 0;    // bytes used, `data` included
+  Status status = Status::Ok;  // for Refused: the status of the response that rejects the body
+  std::size_t consumed = 0;    // number of bytes used, including those of `data`
   std::string_view data;
-  const char* reason = "";  // Rejected: a literal for the log
-  // Need and Done: the next part of the trailers, divided anywhere; all parts together are lines, each with its line
-  // end
+  const char* reason = "";  // for Refused: why the body was rejected, as a string literal for the log
+  // For Need and Done: the next part of the trailers. The parts may end anywhere; joined, they are whole lines, each
+  // with its line end
   std::string_view trailers = {};
 };
 
@@ -54,15 +56,17 @@ class ChunkDecoder {
   static constexpr unsigned extension_bytes_max = 1024;    // per chunk
   static constexpr unsigned trailer_bytes_max = 8 * 1024;  // all of them
   static constexpr unsigned trailers_max = 32;
-  // The framing of a chunk may have 16 bytes plus twice the chunk's data; bytes beyond that count against this limit.
+  // Each chunk may have 16 bytes of framing plus twice the size of its data; the bytes of framing beyond that, summed
+  // over the chunks, must not exceed this limit.
   static constexpr std::uint64_t excess_bytes_max = 16 * 1024;
 
-  // Uses bytes up to the end of the first piece of data in them, or of the body. The bytes may be divided anywhere.
+  // Uses bytes of `received` up to the end of the first piece of data, or up to the end of the body. `received` may
+  // begin and end anywhere in the body.
   ChunkStep feed(std::string_view received) noexcept;
 
-  // Bytes of data in all chunks whose size has been read, arrived or not.
+  // The number of bytes of data in all chunks whose size has been read, including data that has not arrived yet.
   std::uint64_t announced() const noexcept { return announced_; }
-  // Bytes of data handed out.
+  // Bytes of data that feed() has returned.
   std::uint64_t delivered() const noexcept { return announced_ - left_; }
 
  private:
@@ -91,31 +95,32 @@ class ChunkDecoder {
   };
   ChunkStep refuse(Status status, const char* reason, std::size_t consumed) noexcept;
   bool is_behind_data() const noexcept { return at_ >= At::LineStart; }
-  // Consumes one byte of framing. Returns null, or why the byte is rejected.
+  // Consumes one byte of framing. Returns null, or the reason why the byte is rejected.
   const char* step(char c) noexcept;
 
   std::uint64_t announced_ = 0;
-  std::uint64_t left_ = 0;  // data of this chunk still to come
-  std::uint64_t size_ = 0;  // of this chunk, while it is read
+  std::uint64_t left_ = 0;  // bytes of this chunk's data that were not returned yet
+  std::uint64_t size_ = 0;  // the size of this chunk, as far as its digits have been read
   std::uint64_t excess_ = 0;
-  std::uint32_t line_bytes_ = 0;  // of this chunk's extension, or of all trailers
+  std::uint32_t line_bytes_ = 0;  // bytes of this chunk's extension, or of all trailers
   std::uint16_t trailers_ = 0;
   std::uint8_t digits_ = 0;
   At at_ = At::Size;
   Status status_ = Status::BadRequest;
 };
 
-// The most bytes in front of a chunk's data: 16 digits and CRLF.
+// The largest number of bytes before the data of a chunk: 16 digits and CRLF.
 inline constexpr std::size_t chunk_head_bytes_max = 18;
 // The line end after the data of a chunk.
 inline constexpr std::string_view chunk_end = "\r\n";
-// It is followed by trailers and chunk_end.
+// The chunk of size 0, which ends the data; the caller sends the trailers and chunk_end after it.
 inline constexpr std::string_view last_chunk_size = "0\r\n";
-// Ends a body that has no trailers.
+// The end of a body that has no trailers.
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 
-// Writes size and CRLF to `out` (room for chunk_head_bytes_max) and returns the end. The caller writes `size` bytes of
-// data and chunk_end after it. A size of 0 would end the body: it is a bug and aborts.
+// Writes the size and CRLF to `out`, which has room for chunk_head_bytes_max bytes, and returns the end of the written
+// bytes. After these bytes, the caller sends `size` bytes of data and chunk_end. A size of 0 would end the body, so it
+// is a bug and aborts.
 char* format_chunk_head(std::uint64_t size, char* out) noexcept;
 
 }  // namespace keel::http

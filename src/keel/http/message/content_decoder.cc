@@ -36,14 +36,15 @@ constexpr std::string_view codings_built_in[] = {
 };
 
 constexpr std::size_t idle_decoders_max = 8;
-// zlib has 32-bit sizes.
+// The sizes in zlib's interface have 32 bits.
 constexpr std::size_t step_bytes_max = std::numeric_limits<std::uint32_t>::max();
 
 Error no_memory() { return Error(Code::ResourceExhausted, "out of memory while decoding content"); }
 
 #if KEEL_BROTLI
-// A brotli decoder cannot be reused. Small blocks come from the pool. Two large ones, the windows, are kept for the
-// next decoder, which needs the same sizes if the encoder has the same settings.
+// A brotli decoder cannot be reused, but its memory can. Its small blocks come from the pool. Its two large blocks, the
+// windows, are kept for the next decoder, which needs blocks of the same sizes if the next content was encoded with the
+// same settings.
 class KeptWindows {
  public:
   KeptWindows() = default;
@@ -78,7 +79,7 @@ class KeptWindows {
   }
 
  private:
-  // The room for a window of 512 KiB and the data around it.
+  // Enough for a window of 512 KiB and the data around the window.
   static constexpr std::size_t kept_bytes_max = 512 * 1024 + 4096;
   struct alignas(16) Head {
     std::size_t size;
@@ -126,7 +127,7 @@ struct ContentDecoder::State {
   Result<std::size_t> decode_gzip(std::string_view& coded, std::span<char> room) {
     std::size_t left_out = room.size();
     while (left_out != 0 && (!coded.empty() || has_output)) {
-      // RFC 1952 §2.2: another member.
+      // RFC 1952 §2.2: after the end of a gzip member, another member may follow.
       if (std::exchange(is_whole, false) && ::inflateReset(&gzip) != Z_OK) return broken("is broken");
       const auto size = static_cast<uInt>(std::min(coded.size(), step_bytes_max));
       gzip.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(coded.data()));
@@ -210,10 +211,10 @@ struct ContentDecoder::State {
   ZSTD_DCtx* zstd = nullptr;
 #endif
 
-  std::string_view coding;  // The coding; empty: no content has begun.
+  std::string_view coding;  // Empty: no content has begun.
   bool has_bytes = false;   // Whether a byte of the content has arrived.
-  bool has_output = false;  // Whether the decoded bytes did not fit.
-  bool is_whole = false;    // Whether the content may be complete.
+  bool has_output = false;  // Whether the decoder has decoded bytes for which the room was too small.
+  bool is_whole = false;    // Whether the content is complete if no further byte arrives.
   z_stream gzip = {};
   bool has_gzip = false;
 };
@@ -246,7 +247,7 @@ std::string_view ContentDecoder::coding_of(std::string_view name) noexcept {
 Result<> ContentDecoder::begin(std::string_view coding) {
   State& state = *state_;
   state.coding = coding_of(coding);
-  KEEL_CHECK(!state.coding.empty(), "the content coding must be supported by this build");
+  KEEL_CHECK(!state.coding.empty(), "the content coding must be one that this build supports");
   state.has_bytes = state.has_output = state.is_whole = false;
   bool has_memory = false;
 #if KEEL_ZSTD
@@ -262,7 +263,8 @@ Result<> ContentDecoder::begin(std::string_view coding) {
 
 Result<std::size_t> ContentDecoder::decode(std::string_view& coded, std::span<char> room) {
   State& state = *state_;
-  KEEL_CHECK(!state.coding.empty() && !room.empty(), "a content must be begun before it is decoded, and needs room");
+  KEEL_CHECK(!state.coding.empty() && !room.empty(),
+             "begin() must be called before decode(), and the room for decoded bytes must not be empty");
   if (!coded.empty()) state.has_bytes = true;
 #if KEEL_ZSTD
   if (state.coding == "zstd") return state.decode_zstd(coded, room);
@@ -275,7 +277,7 @@ Result<std::size_t> ContentDecoder::decode(std::string_view& coded, std::span<ch
 
 Result<> ContentDecoder::end() {
   State& state = *state_;
-  KEEL_CHECK(!state.coding.empty(), "a content must be begun before it ends");
+  KEEL_CHECK(!state.coding.empty(), "begin() must be called before end()");
   Result<> result;
   if (state.has_bytes && !state.is_whole) result = state.broken("ends too early");
   state.coding = {};
@@ -294,7 +296,9 @@ void ContentDecoder::release() noexcept {
 
 ContentDecoders::ContentDecoders() { idle_.reserve(idle_decoders_max); }
 
-ContentDecoders::~ContentDecoders() { KEEL_CHECK(lent_ == 0, "a lent decoder must be destroyed before its lender"); }
+ContentDecoders::~ContentDecoders() {
+  KEEL_CHECK(lent_ == 0, "a ContentDecoders must outlive the decoders that it lends");
+}
 
 ContentDecoders::Lease ContentDecoders::lend() {
   Lease lease(nullptr, GiveBack{this});

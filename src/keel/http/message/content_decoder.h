@@ -1,6 +1,6 @@
 // keel/http/message/content_decoder.h — decodes gzip, br and zstd, piece by piece (RFC 9110 §8.4.1).
 //
-// gzip is always available; br and zstd if their libraries were found when Keel was built.
+// gzip is always available; br and zstd are available if their libraries were found when Keel was built.
 //
 //   ContentDecoder decoder;
 //   KEEL_TRY_VOID(decoder.begin("gzip"));
@@ -11,19 +11,20 @@
 //   }
 //   KEEL_TRY_VOID(decoder.end());                                   // nothing more comes: the content was whole
 //
-// gzip may have several members, zstd several frames; they are one content. Zero bytes are an empty content in every
-// coding, because servers send empty contents in this way.
+// A gzip content may have several members, and a zstd content several frames; their decoded bytes are joined. In every
+// coding, zero bytes decode to an empty content, because servers send empty contents in this way.
 //
-// A small content may decode to a huge one, so the caller limits it: decode() never writes more than its room, however
-// much the coded bytes decode to.
+// A small coded content may decode to a huge one, so the caller must limit the decoded bytes. To make such a limit
+// possible, decode() never writes more bytes than its room has, however many bytes the coded content decodes to.
 //
-// Errors:  InvalidArgument: the bytes are not in that coding, end before the content does, or are followed by others;
-//          or zstd asks for a window above 8 MiB (RFC 9659). ResourceExhausted: no memory. Each of these errors ends
-//          the content.
-// Threads: one at a time.
-// Cost:    the decoded bytes are written once, into the given room. Memory for a content: 40 KB for gzip, up to 9 MB
-//          for zstd and 25 MB for br, depending on the window that its encoder has chosen. Up to about 1 MB of it is
-//          kept for the next content, so that contents that need no more use no heap memory.
+// Errors:  InvalidArgument: the bytes are not in that coding, end before the content is complete, or are followed by
+//          further bytes; or zstd asks for a window above 8 MiB (RFC 9659). ResourceExhausted: no memory. After each of
+//          these errors, the content cannot be continued.
+// Threads: a decoder may be used by one thread at a time.
+// Cost:    the decoded bytes are written once, directly into the given room. A content needs 40 KB of memory for gzip,
+//          up to 9 MB for zstd and up to 25 MB for br, depending on the window that its encoder has chosen. Up to about
+//          1 MB of this memory is kept for the next content; if that content needs no more memory, it allocates nothing
+//          from the heap.
 
 #pragma once
 
@@ -48,18 +49,19 @@ class ContentDecoder {
   static std::span<const std::string_view> codings() noexcept;
   // The supported codings as a value of Accept-Encoding: "br, zstd, gzip".
   static std::string_view accepted() noexcept;
-  // The element of codings() for `name`, a coding in Content-Encoding; case does not matter, and x-gzip is gzip.
-  // Empty: the field names no coding that this build can decode.
+  // The element of codings() for `name`, a name of a coding from Content-Encoding, in any case; x-gzip is an alias of
+  // gzip.
+  // Empty: this build cannot decode that coding.
   static std::string_view coding_of(std::string_view name) noexcept;
 
-  // Begins a new content, in one of codings(); an unfinished one is dropped.
+  // Begins a new content, in one of codings(); a content that has not ended is dropped.
   Result<> begin(std::string_view coding);
-  // Writes decoded bytes to `room`, which has at least one byte, and returns their number. Removes the bytes that it
-  // has read from the front of `coded`. 0: all of `coded` was read, and more input is needed.
+  // Writes decoded bytes to `room`, which must not be empty, and returns their number. Removes the decoded bytes from
+  // the front of `coded`. 0: all of `coded` was read, and more input is needed.
   Result<std::size_t> decode(std::string_view& coded, std::span<char> room);
-  // The input has ended.
+  // Call it when the input has ended: fails if the content is not complete.
   Result<> end();
-  // Call it between contents: frees the memory that is not kept for the next one.
+  // Frees the memory that is not to be kept for the next content; call it between two contents.
   void release() noexcept;
 
  private:
@@ -67,10 +69,10 @@ class ContentDecoder {
   std::unique_ptr<State> state_;
 };
 
-// Decoders for contents that are decoded concurrently.
+// A pool of decoders, for contents that are decoded concurrently.
 //
-// Threads:  one; a worker has its own.
-// Lifetime: outlives the decoders that it lends (checked).
+// Threads:  one thread; each worker has its own pool.
+// Lifetime: the pool outlives the decoders that it lends (checked).
 class ContentDecoders {
  public:
   struct GiveBack {
@@ -89,7 +91,8 @@ class ContentDecoders {
  private:
   void take_back(ContentDecoder* decoder) noexcept;
   std::size_t lent_ = 0;
-  std::vector<std::unique_ptr<ContentDecoder>> idle_;  // Only a few are kept, because each keeps its memory.
+  // Only a few decoders are kept, because each of them keeps its memory.
+  std::vector<std::unique_ptr<ContentDecoder>> idle_;
 };
 
 }  // namespace keel::http

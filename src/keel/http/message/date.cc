@@ -52,7 +52,7 @@ struct Reader {
     rest.remove_prefix(count);
     return value;
   }
-  // 1 for the first of `words`.
+  // Removes one of `words` from the front and returns its position in `words`, beginning with 1.
   template <std::size_t N>
   int word(const std::string_view (&words)[N]) {
     for (std::size_t i = 0; i < N; ++i) {
@@ -75,7 +75,7 @@ struct Reader {
   }
 };
 
-// In the year 2026, "94" is 1994 and "30" is 2030: RFC 9110 §5.6.7.
+// Adds the century to a year of two digits. In the year 2026, "94" is 1994 and "30" is 2030: RFC 9110 §5.6.7.
 int full_year(int two_digits, std::int64_t now_seconds) noexcept {
   const int now = date_of((now_seconds < 0             ? 0
                            : now_seconds > last_second ? last_second
@@ -153,7 +153,7 @@ Result<std::int64_t> parse_date(std::string_view text, std::int64_t now_seconds)
     reader.expect(" GMT");
   }
   if (!reader.ok || !reader.rest.empty() || date.day < 1 || date.day > days_in(date.month, date.year)) {
-    return fail(Code::InvalidArgument, "not a date of RFC 9110");
+    return fail(Code::InvalidArgument, "not a date as defined by RFC 9110");
   }
   return days_of(date) * day_seconds + second;
 }

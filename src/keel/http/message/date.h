@@ -1,6 +1,6 @@
-// keel/http/message/date.h — dates in header fields (RFC 9110 §5.6.7), from and to seconds since 1970.
+// keel/http/message/date.h — converts dates in header fields (RFC 9110 §5.6.7) from and to seconds since 1970.
 //
-// Pure: the caller passes the time. No locale, no time zone data, no allocation.
+// Pure functions: the caller passes the time. They use no locale and no time zone data, and allocate nothing.
 
 #pragma once
 
@@ -16,15 +16,15 @@ namespace keel::http {
 inline constexpr std::size_t date_bytes = 29;
 
 // Writes "Sun, 06 Nov 1994 08:49:37 GMT" (29 bytes, no NUL) to `out` and returns its end.
-// Seconds before 1970 or after the year 9999 are moved to that bound, because the format has only four digits for the
-// year.
+// A time before 1970 becomes the first second of 1970, and a time after the year 9999 becomes its last second, because
+// the format has only four digits for the year.
 char* format_date(std::int64_t unix_seconds, char* out) noexcept;
 
-// Seconds since 1970 of a date in any of the three forms: IMF-fixdate, RFC 850 ("Sunday, 06-Nov-94 08:49:37 GMT")
-// and asctime ("Sun Nov  6 08:49:37 1994"). `now_seconds` decides the century of RFC 850's two digits: at most 50
-// years ahead. The name of the day must be valid, but is not compared with the date. A leap second counts as the
-// second after it.
-// Code::InvalidArgument for anything else; a server ignores such a field.
+// Returns the seconds since 1970 for a date in any of three forms: IMF-fixdate, RFC 850 ("Sunday, 06-Nov-94 08:49:37
+// GMT") and asctime ("Sun Nov 6 08:49:37 1994"). `now_seconds`, the current time, decides the century of a year with
+// two digits (RFC 850): the year is at most 50 years in the future. The name of the day must be valid, but is not
+// compared with the date. A leap second (:60) is treated as the second after it. Anything else is
+// Code::InvalidArgument; a server ignores a field whose date is invalid.
 Result<std::int64_t> parse_date(std::string_view text, std::int64_t now_seconds) noexcept;
 
 }  // namespace keel::http

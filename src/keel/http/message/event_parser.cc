@@ -44,7 +44,8 @@ Result<std::optional<ServerEvent>> EventParser::next(std::string_view& bytes) {
 
 bool EventParser::end_line() {
   std::string_view line = line_.view();
-  if (is_first_line_ && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);  // A byte order mark.
+  // Skips a byte order mark at the beginning of the stream.
+  if (is_first_line_ && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
   is_first_line_ = false;
   if (line.empty()) {
     id_.clear();

@@ -36,7 +36,7 @@ bool is_field_value(std::string_view text) noexcept { return !scan::has<scan::Co
 
 namespace {
 
-// Eight bytes in one step: bit 7 of a byte of `upper` is set if the byte is one of A-Z.
+// Checks eight bytes in one step: bit 7 of each byte of `upper` is set if the byte is one of A-Z.
 std::uint64_t lower8(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t ones = 0x0101010101010101;
   const std::uint64_t low = bytes & 0x7f * ones;

@@ -13,7 +13,7 @@ struct Row {
   std::string_view type;
 };
 
-// Sorted by extension. Types as registered at IANA; text/javascript by RFC 9239.
+// Sorted by extension. The types are those registered at IANA; text/javascript is from RFC 9239.
 constexpr Row rows[] = {
     {"aac", "audio/aac"},
     {"avif", "image/avif"},
@@ -81,7 +81,8 @@ std::string_view media_type_of(std::string_view name) noexcept {
   const std::size_t slash = name.rfind('/');
   if (slash != std::string_view::npos) name.remove_prefix(slash + 1);
   const std::size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos || dot == 0) return unknown;  // ".css" is a hidden file without an extension.
+  // A name such as ".css" is a hidden file without an extension.
+  if (dot == std::string_view::npos || dot == 0) return unknown;
   const std::string_view extension = name.substr(dot + 1);
   if (extension.size() > extension_bytes_max) return unknown;
   char lower[extension_bytes_max];

@@ -6,7 +6,8 @@
 namespace keel::http {
 namespace {
 
-// Removes the text before the first unquoted `separator` from the front; false when no text is left.
+// Removes the part before the first unquoted `separator` from `rest` and stores that part in `part`; returns false if
+// `rest` has no further part.
 bool next_part(std::string_view& rest, char separator, std::string_view& part) noexcept {
   if (rest.data() == nullptr) return false;
   bool quoted = false;
@@ -23,7 +24,7 @@ bool next_part(std::string_view& rest, char separator, std::string_view& part) n
   return true;
 }
 
-// Reads up to three digits after the point, in thousandths.
+// Parses the digits after the decimal point, at most three, as thousandths.
 std::optional<int> fraction(std::string_view digits) noexcept {
   if (digits.size() > 3) return std::nullopt;
   int value = 0;
@@ -36,8 +37,8 @@ std::optional<int> fraction(std::string_view digits) noexcept {
   return value;
 }
 
-// The result is in thousandths; nullopt when it is not a qvalue. ".2" is accepted as well: Java has sent such values
-// for years.
+// Parses a qvalue as thousandths; nullopt when `text` is not a qvalue. ".2" is accepted as well, because Java has sent
+// such values for years.
 std::optional<int> quality(std::string_view text) noexcept {
   if (text.size() > 1 && text[0] == '.') return fraction(text.substr(1));
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;
@@ -52,7 +53,7 @@ struct Element {
   int quality = 1000;
 };
 
-// The next well-formed element of a list of weighted names.
+// Finds the next well-formed element in a list of names with weights.
 template <class IsName>
 bool next_weighted(std::string_view& rest, Element& element, IsName is_name) noexcept {
   for (std::string_view text; next_part(rest, ',', text);) {
@@ -72,7 +73,7 @@ bool next_weighted(std::string_view& rest, Element& element, IsName is_name) noe
   return false;
 }
 
-// How specific a match is: 2 the type, 1 "type/*", 0 "*/*"; -1 none.
+// How specific the match is: 2 for the type itself, 1 for "type/*", 0 for "*/*", -1 for no match.
 int match_range(std::string_view range, std::string_view type) noexcept {
   if (equals_ignore_case(range, type)) return 2;
   if (range == "*/*" || range == "*") return 0;
@@ -99,7 +100,7 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
     int specific = -1;
     int weight = 0;
     Element element;
-    // Java sends "*" alone and means "*/*".
+    // Java sends "*" alone where it means "*/*".
     const auto is_name = [](std::string_view text) { return text == "*" || is_media_range(text); };
     for (std::string_view rest = accept; next_weighted(rest, element, is_name);) {
       any = true;
@@ -120,7 +121,7 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
 
 std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
                                          std::span<const std::string_view> offered) noexcept {
-  // The weight of a coding: its own, or else the weight of "*".
+  // The weight of a coding: its own weight if it is listed, or else the weight of "*".
   const auto weight_of = [&](std::string_view coding, int otherwise) {
     int any = otherwise;
     Element element;
@@ -140,7 +141,7 @@ std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
       chosen = i;
     }
   }
-  // Identity: accepted unless it is excluded, and preferred only if the client says so.
+  // The identity coding wins only if the client gives it a higher weight than the chosen coding.
   if (chosen && weight_of("identity", 0) > best) return std::nullopt;
   return chosen;
 }

@@ -45,8 +45,9 @@ bool is_port(std::string_view text) noexcept {
   return number <= 65'535;
 }
 
-// host [ ":" port ] without user information. Stricter than RFC 3986 on purpose: no '%' (another reader may decode it
-// into a different host) and no ',' (a reader of lists would see two hosts).
+// Parses host [ ":" port ], without user information. Deliberately stricter than RFC 3986: '%' is rejected, because
+// another reader may decode it into a different host, and ',' is rejected, because a reader of lists would see two
+// hosts.
 bool read_authority(const char* from, const char* to, Authority& out) noexcept {
   const char* p = from;
   out.port = {};
@@ -74,8 +75,8 @@ unsigned port_number(std::string_view port, unsigned otherwise) noexcept {
 
 }  // namespace
 
-// Parses the bytes in one pass. A member function that returns bool returns false to end the pass; the reason is in
-// `result_`.
+// Parses the bytes in one pass. A member function that returns bool returns false to end the pass; `result_` then says
+// why.
 class HeadReader {
  public:
   enum Coding : std::uint8_t { Chunked, Unknown, Malformed };
@@ -93,7 +94,7 @@ class HeadReader {
     facts_.base = begin_;
   }
 
-  // The next pass begins with the request line.
+  // Makes the next pass begin with the request line.
   static void forget(RequestHead& head) noexcept { head.facts_.resume_at = 0; }
 
   [[gnu::always_inline]] inline void run() noexcept {
@@ -132,7 +133,7 @@ class HeadReader {
   }
   [[gnu::cold, gnu::noinline]] bool refuse(const char* reason) noexcept { return refuse(Status::BadRequest, reason); }
 
-  // The bytes end before the line does: wait, unless the line or the head already has its maximum length.
+  // The received bytes end within the line: wait for more, unless the line or the head already has its maximum length.
   [[gnu::cold, gnu::noinline]] bool need_more(const char* line, std::size_t line_max, Status too_long) noexcept {
     if (static_cast<std::size_t>(end_ - line) >= line_max) {
       return refuse(too_long, too_long == Status::UriTooLong ? "request line is too long" : "field line is too long");
@@ -148,7 +149,7 @@ class HeadReader {
     return need_more(line, limits_.request_line_bytes_max, Status::UriTooLong);
   }
 
-  // resume_head starts again at this line.
+  // resume_head() continues at the beginning of this line.
   [[gnu::cold, gnu::noinline]] void more_of_field(const char* line, std::uint32_t count) noexcept {
     facts_.resume_at = static_cast<std::uint32_t>(line - begin_);
     facts_.field_count = count;
@@ -159,7 +160,7 @@ class HeadReader {
     return static_cast<std::size_t>(end_ - line) > line_max ? line + line_max : end_;
   }
 
-  // method SP request-target SP HTTP-version CRLF, each blank exactly one (RFC 9112 §3).
+  // Syntax: method SP request-target SP HTTP-version CRLF, where each SP is exactly one blank (RFC 9112 §3).
   [[gnu::always_inline]] inline bool read_request_line() noexcept {
     const char* const begin = begin_;
     const char* line = at_;
@@ -199,7 +200,7 @@ class HeadReader {
         for (int i = 1; i <= 2; ++i) {
           if (p + i == stop) return more_of_request_line(line);
           const int digit = ascii::hex_value(p[i]);
-          if (digit < 0) return refuse("percent-escape without two hexadecimal digits in the path");
+          if (digit < 0) return refuse("percent-escape in the path without two hexadecimal digits");
           value = value * 16 + digit;
         }
         if (value == 0) return refuse("%00 in the path");
@@ -237,7 +238,7 @@ class HeadReader {
         if (!fits) return refuse("HTTP version is malformed");
       }
       if (p[5] != '1') return refuse(Status::HttpVersionNotSupported, "HTTP version is not 1.0 or 1.1");
-      // RFC 9110 §2.5: a higher minor version is processed as the highest known one.
+      // RFC 9110 §2.5: a request with a higher minor version is processed as one with the highest known minor version.
       facts_.version_minor = p[7] == '0' ? 0 : 1;
     }
     at_ = p + 10;
@@ -253,9 +254,9 @@ class HeadReader {
   }
 
   static const char* wrong_in_target(char c) noexcept {
-    if (c == '#') return "fragment in the request target";
-    if (c == '\r' || c == '\n') return "request line without a version";
-    return "byte that is not allowed in a request target";
+    if (c == '#') return "the request target contains a fragment";
+    if (c == '\r' || c == '\n') return "request line has no version";
+    return "byte that is not allowed in the request target";
   }
 
   [[gnu::noinline]] bool read_other_target(const char* target, const char* path_end, const char* target_end) noexcept {
@@ -271,7 +272,7 @@ class HeadReader {
       return true;
     }
     if (all == "*") {
-      if (facts_.method != Method::Options) return refuse("asterisk as target is for OPTIONS only");
+      if (facts_.method != Method::Options) return refuse("the target * is allowed only with OPTIONS");
       facts_.form = TargetForm::Asterisk;
       facts_.path = facts_.target;
       facts_.authority = facts_.host = {0, 0};
@@ -294,7 +295,7 @@ class HeadReader {
     return true;
   }
 
-  // *( field-name ":" OWS field-value OWS CRLF ) CRLF
+  // Syntax: *( field-name ":" OWS field-value OWS CRLF ) CRLF
   [[gnu::always_inline]] inline void read_fields() noexcept {
     const char* const begin = begin_;
     const char* const end = end_;
@@ -328,13 +329,13 @@ class HeadReader {
         if (*p != ':') return static_cast<void>(refuse(wrong_in_name(p, line)));
       }
       if (p == line) [[unlikely]]
-        return static_cast<void>(refuse("field without a name"));
+        return static_cast<void>(refuse("field has no name"));
       if (count == count_max) [[unlikely]] {
         return static_cast<void>(refuse(Status::RequestHeaderFieldsTooLarge, "too many fields"));
       }
       const char* const name_end = p;
       ++p;
-      // Nearly always one space; a control byte is found below.
+      // Before a value there is nearly always exactly one space; the code below finds a control byte in this place.
       if (stop - p >= 2 && p[0] == ' ' && static_cast<unsigned char>(p[1]) > ' ') [[likely]] {
         ++p;
       } else {
@@ -352,7 +353,7 @@ class HeadReader {
       if (p[1] != '\n') [[unlikely]]
         return static_cast<void>(refuse("CR without LF"));
       const char* value_end = p;
-      // There is a byte before every value, at least the colon.
+      // Reading value_end[-1] is safe, because at least the colon comes before each value.
       if (static_cast<unsigned char>(value_end[-1]) <= ' ') [[unlikely]] {
         while (value_end != value && is_blank(value_end[-1])) --value_end;
       }
@@ -370,12 +371,13 @@ class HeadReader {
 
   static const char* wrong_in_name(const char* p, const char* line) noexcept {
     if (is_blank(*p)) return p == line ? "folded field line" : "blank in a field name or before its colon";
-    if (*p == '\r') return "field line without a colon";
+    if (*p == '\r') return "field line has no colon";
     if (*p == '\n') return "LF without CR";
     return "byte that is not allowed in a field name";
   }
 
-  // Indexes the fields whose names are in Known, and reads those that determine the framing.
+  // If the name of the field is in Known, stores the index of the field. Also reads the fields that determine the
+  // framing.
   [[gnu::always_inline]] inline bool notice(const char* name, std::size_t name_size, const char* value,
                                             const char* value_end, std::uint32_t index) noexcept {
     const auto is = [&](const auto& word) { return scan::same_word(name, word); };
@@ -401,7 +403,8 @@ class HeadReader {
       case 10:
         if (is("connection")) {
           keep(Known::Connection, index);
-          // The usual value. At this point, the value has no control byte that same_word could take for a letter.
+          // The usual value. The value is known to have no control bytes; same_word() would take some of them for
+          // letters.
           if (value_end - value == 10 && scan::same_word(value, "keep-alive")) {
             facts_.says_keep_alive = true;
           } else {
@@ -421,7 +424,7 @@ class HeadReader {
       case 14:
         if (is("content-length")) return read_content_length(text(value, value_end), index);
         if (equals_ignore_case(text(name, name + 14), "content_length")) {
-          return refuse("underscore form of a framing field");
+          return refuse("framing field spelled with an underscore");
         }
         return true;
       case 15:
@@ -430,9 +433,10 @@ class HeadReader {
       case 17:
         if (is("transfer-encoding")) return read_transfer_encoding(value, value_end, index);
         if (is("if-modified-since")) return keep(Known::IfModifiedSince, index);
-        // A gateway behind this server that converts '-' to '_' (CGI) would see the framing field.
+        // A CGI gateway behind this server may treat '_' like '-', and would then take this field for the framing
+        // field.
         if (equals_ignore_case(text(name, name + 17), "transfer_encoding")) {
-          return refuse("underscore form of a framing field");
+          return refuse("framing field spelled with an underscore");
         }
         return true;
       default:
@@ -452,8 +456,8 @@ class HeadReader {
     if (!head_.has(name)) keep_first(name, index);
     return true;
   }
-  // Handles fields that have one value and decide about access: if there were two such fields, one reader would use the
-  // first and another the last.
+  // Handles fields that have a single value and influence access. If a request contained such a field twice, one reader
+  // could use the first value and another reader the last.
   bool keep_only(Known name, std::uint32_t index, const char* reason) noexcept {
     if (head_.has(name)) [[unlikely]]
       return refuse(reason);
@@ -467,7 +471,8 @@ class HeadReader {
     Authority authority;
     if (!read_authority(value, value_end, authority)) return refuse("Host is malformed");
     if (facts_.form == TargetForm::Absolute) [[unlikely]] {
-      // By RFC 9112 §3.2.2 the target takes precedence; a request with two different names is rejected instead.
+      // According to RFC 9112 §3.2.2, the host of the target takes precedence over Host; this parser is stricter and
+      // rejects a request in which they differ.
       return agrees_with_target(authority);
     } else if (facts_.form != TargetForm::Authority) {
       facts_.authority = part(value, value_end);
@@ -476,9 +481,9 @@ class HeadReader {
     return true;
   }
 
-  // The first field, on the line before `stop`, if it is a Host of letters, digits, '-' and '.', with or without a
-  // port: returns the end of its value, which is followed by CRLF. Returns null for any other field, which is then read
-  // in the general way. No control byte can pass as a letter of this word.
+  // A fast path for the first field: if the field is a Host of letters, digits, '-' and '.', with or without a port,
+  // this function reads it and returns the end of its value, which is followed by CRLF. For any other field it returns
+  // null, and read_fields() reads the field. For the word "host", same_word() never takes a control byte for a letter.
   [[gnu::always_inline]] inline const char* read_usual_host(const char* line, const char* stop) noexcept {
     constexpr std::size_t name_size = 4;
     if (stop - line < 6 || !scan::same_word(line, "host") || scan::load16(line + name_size) != scan::load16(": ") ||
@@ -490,7 +495,7 @@ class HeadReader {
     if (stop - p >= 9 && *p == ':') {
       const std::uint64_t word = scan::load64(p + 1);
       const auto digits = static_cast<unsigned>(__builtin_ctzll(not_digits(word) | 1ull << 63)) / 8;
-      // Numbers of up to five digits compare like their texts.
+      // Five-digit numbers have the same order as their texts.
       if (digits - 1 > 4 || (digits == 5 && __builtin_bswap64(word) >> 24 > 0x3635353335)) return nullptr;  // "65535"
       p += 1 + digits;
     }
@@ -510,9 +515,10 @@ class HeadReader {
     const unsigned otherwise = facts_.target_is_https ? 443 : 80;
     if (!equals_ignore_case(host, authority.host) ||
         port_number(port, otherwise) != port_number(authority.port, otherwise)) {
-      return refuse("request target and Host disagree");
+      return refuse("request target and Host differ");
     }
-    // RFC 9110 §4.2.3, RFC 9112 §3.2.4: a form that a proxy has not yet turned into "*".
+    // RFC 9110 §4.2.3, RFC 9112 §3.2.4: OPTIONS with an absolute target without path and query means "*"; the last
+    // proxy should have replaced the target.
     if (facts_.path.size == 0 && !facts_.has_query && facts_.method == Method::Options) {
       facts_.form = TargetForm::Asterisk;
     }
@@ -535,8 +541,8 @@ class HeadReader {
     return true;
   }
 
-  // `value` has no blanks around it; the line is checked from the colon on, because a tab there hides the field from
-  // readers that skip only spaces.
+  // `value` has no blanks around it. The check for tabs begins at the colon, because a tab before the value hides the
+  // field from readers that skip only spaces.
   [[gnu::noinline]] bool read_transfer_encoding(const char* value, const char* value_end,
                                                 std::uint32_t index) noexcept {
     if (head_.has(Known::TransferEncoding)) return refuse("more than one Transfer-Encoding");
@@ -550,7 +556,8 @@ class HeadReader {
     bool chunked = false;
     for (std::string_view rest(value, static_cast<std::size_t>(value_end - value)), coding;
          next_element(rest, coding);) {
-      if (!is_token(coding) || chunked) facts_.coding = Malformed;  // No coding may follow chunked, not even chunked.
+      // No coding may follow chunked, not even a second chunked.
+      if (!is_token(coding) || chunked) facts_.coding = Malformed;
       if (facts_.coding == Malformed) break;
       chunked = equals_ignore_case(coding, "chunked");
       if (!chunked) facts_.coding = Unknown;
@@ -565,14 +572,14 @@ class HeadReader {
     }
   }
 
-  // Makes the checks that need the whole head, the framing first.
+  // Makes the checks that need the whole head; those of the framing come first.
   [[gnu::always_inline]] inline void finish() noexcept {
     if (head_.has(Known::TransferEncoding)) {
       if (head_.has(Known::ContentLength)) return static_cast<void>(refuse("Content-Length beside Transfer-Encoding"));
       if (facts_.version_minor == 0) return static_cast<void>(refuse("Transfer-Encoding in HTTP/1.0"));
       if (facts_.coding == Malformed) return static_cast<void>(refuse("Transfer-Encoding is malformed"));
       if (facts_.coding == Unknown) {
-        return static_cast<void>(refuse(Status::NotImplemented, "transfer coding other than chunked"));
+        return static_cast<void>(refuse(Status::NotImplemented, "transfer coding is not chunked"));
       }
       facts_.body = BodyKind::Chunked;
     } else if (facts_.content_length != 0) {
@@ -586,7 +593,7 @@ class HeadReader {
     }
     if (head_.has(Known::Expect)) {
       if (facts_.expects_other) {
-        return static_cast<void>(refuse(Status::ExpectationFailed, "expectation other than 100-continue"));
+        return static_cast<void>(refuse(Status::ExpectationFailed, "expectation is not 100-continue"));
       }
       facts_.expect_continue = facts_.version_minor == 1 && facts_.body != BodyKind::None;
     }
@@ -600,7 +607,8 @@ class HeadReader {
   RequestHead::Facts& facts_;
   const char* const begin_;
   const char* at_;
-  const char* const end_;  // End of the received bytes, or of those that may be examined, whichever comes first.
+  // The end of the received bytes, or of the first head_bytes_max of them, whichever comes first.
+  const char* const end_;
 };
 
 HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept {

@@ -1,8 +1,8 @@
-// keel/http/message/parser.h — the head of a request: bytes in, values out (RFC 9110, RFC 9112).
+// keel/http/message/parser.h — parses the head of a request (RFC 9110, RFC 9112).
 //
-// Strict: a text that two readers could understand differently is rejected, because requests are smuggled when readers
-//         guess differently. After Rejected nothing that follows may be parsed: respond with the given status and
-//         close.
+// Strict: a head that two readers could understand differently is rejected, because such a difference lets an attacker
+//         smuggle a request past one of them. After a rejection, the bytes that follow must not be parsed: respond with
+//         the given status and close the connection.
 //
 //   RequestHead head;
 //   HeadResult result = parse_head(received, limits, head);
@@ -11,20 +11,22 @@
 //     result = resume_head(received, limits, head);
 //   }
 //
-// Rejected with 400: Content-Length together with Transfer-Encoding; either of them or Host twice; a length that is not
-// digits or too large; codings where chunked is not last, or in HTTP/1.0; a blank before the colon, folded lines, CR or
-// LF alone, other control bytes; a host that is missing (HTTP/1.1), empty, or has user, path, comma or blank; an
-// absolute target that names another host than Host; controls, blanks, bytes from 0x80 and "#<>\^`{|} in the target; a
-// wrong percent-escape or %00 in the path. 414 request line too long. 417 an unknown expectation. 431 a field line, all
-// fields, or their number too large. 501 an unknown coding or a very long method. 505 another major version. The caller
-// handles: Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments, decoding.
+// Rejected with 400: Content-Length together with Transfer-Encoding; two Content-Lengths, Transfer-Encodings or Hosts;
+// a length that is too large or contains a character that is not a digit; a Transfer-Encoding whose last coding is not
+// chunked, or any Transfer-Encoding in HTTP/1.0; a blank before the colon, folded lines, CR or LF alone, other control
+// bytes; a host that is missing (HTTP/1.1) or empty, or that contains a user, a path, a comma or a blank; an absolute
+// target whose host differs from Host; control characters, blanks, bytes from 0x80 and "#<>\^`{|} in the target; a
+// malformed percent-escape or %00 in the path. With 414: a request line that is too long. With 417: an unknown
+// expectation. With 431: a field line or a head that is too long, or too many fields. With 501: an unknown coding or a
+// very long method. With 505: another major version. The caller handles: Method::Other (501), CONNECT and TRACE, the
+// size of the body (413), dot segments in the path, and the decoding of the path.
 //
-// The result never depends on how the bytes are divided: wrong bytes are rejected as soon as they arrive, and every
-// prefix of a head is Incomplete or rejected for the same reason.
+// The result never depends on how the bytes are divided: invalid bytes are rejected as soon as they arrive, and each
+// prefix of a head is either Incomplete or rejected for the same reason as the whole head.
 //
-// Lifetime: views point into `received`. When those bytes move, rebase() makes the views follow.
-// Cost:     one pass. Calling parse_head() on each read would parse the same bytes again; resume_head looks again only
-//           at the line that was cut. No allocation; nothing is cleared beforehand.
+// Lifetime: all views of a head point into `received`. When those bytes move, rebase() makes the views follow.
+// Cost:     one pass. A call of parse_head() after each read would parse the same bytes again and again; resume_head()
+//           parses only the incomplete line again. Parsing allocates nothing, and does not clear the head first.
 
 #pragma once
 
@@ -38,26 +40,30 @@
 
 namespace keel::http {
 
-// Raising a bound costs that much buffer per connection that is sending a head. Lines count with their CRLF.
+// With a higher limit on heads, the buffer of each connection that is sending a head may grow to that limit. The length
+// of a line includes its CRLF.
 struct HeadLimits {
   std::uint32_t request_line_bytes_max = 8 * 1024;  // above: 414
   std::uint32_t field_line_bytes_max = 16 * 1024;   // above: 431
-  std::uint32_t head_bytes_max = 64 * 1024;         // the whole head; above: 431
-  std::uint32_t fields_max = 100;                   // above: 431; at most RequestHead::fields_capacity
+  std::uint32_t head_bytes_max = 64 * 1024;         // the largest size of a head; a larger head is rejected with 431
+  // a head with more fields is rejected with 431; must be at most RequestHead::fields_capacity
+  std::uint32_t fields_max = 100;
 };
 
-// The kind of what the parser has found.
+// What the parser has found.
 enum class HeadState : std::uint8_t { Complete, Incomplete, Refused };
 
-// The result of a call of the parser: what it found, and the status and reason of a rejection.
+// The result of parsing: what was found, and for a rejection its status and reason.
 struct HeadResult {
   HeadState state = HeadState::Incomplete;
-  Status status = Status::Ok;  // why it was rejected
-  std::uint32_t consumed = 0;  // Complete: bytes of the head, including the blank line; the body begins there
-  const char* reason = "";     // Rejected: a literal for the log, without any byte of the request
+  Status status = Status::Ok;  // for Refused: the status of the response that rejects the request
+  // for Complete: the size of the head, including the blank line; the body begins after these bytes
+  std::uint32_t consumed = 0;
+  // for Refused: the reason as a string literal for the log; it contains no byte of the request
+  const char* reason = "";
 };
 
-// The fields that have their own index: find(Known) does not search.
+// The fields whose place in the head is stored by the parser, so that find(Known) does not search for them.
 enum class Known : std::uint8_t {
   Host,
   Connection,
@@ -76,20 +82,21 @@ enum class Known : std::uint8_t {
   Upgrade,
   UserAgent,
 };
-// The number of fields that the parser finds while it reads a head.
+// The number of enumerators of Known.
 inline constexpr unsigned known_count = 16;
 
 // The four forms of a request target (RFC 9112 §3.2).
 enum class TargetForm : std::uint8_t {
-  Origin,     // /path?query
-  Absolute,   // http://host/path?query
-  Asterisk,   // * with OPTIONS, or the absolute target without path and query into which a proxy may turn it
+  Origin,    // /path?query
+  Absolute,  // http://host/path?query
+  // "*" with OPTIONS; also an absolute target of OPTIONS that has no path and no query, which a proxy may turn into "*"
+  Asterisk,
   Authority,  // host:port with CONNECT; path() and query() are empty
 };
 
 // How the body of a message is framed.
 enum class BodyKind : std::uint8_t {
-  None,     // no content, also for Content-Length: 0
+  None,     // no body, or Content-Length: 0
   Length,   // content_length() bytes
   Chunked,  // http/message/chunk.h reads it
 };
@@ -99,13 +106,15 @@ class RequestHead {
  public:
   static constexpr unsigned fields_capacity = 128;
 
-  // Leaves nearly everything unset for speed, because a head is made for each request. Read a head only after Complete.
+  // For speed, leaves nearly all members unset, because a head is made for each request. Read the members of a head
+  // only after Complete.
   RequestHead() noexcept {
     facts_.resume_at = 0;
     facts_.present = 0;
     facts_.field_count = 0;
   }
-  // Copies only the fields that exist, not the unused capacity. The views of both heads point to the same bytes.
+  // Copies only the fields that exist, not the unused capacity. The views of the copy point to the same bytes as those
+  // of the original.
   RequestHead(const RequestHead& other) noexcept { *this = other; }
   RequestHead& operator=(const RequestHead& other) noexcept;
 
@@ -117,16 +126,18 @@ class RequestHead {
   // True when the target is in absolute form with the scheme https. A server must reject such a request unless it
   // arrived over a secure connection (RFC 9110 §7.4).
   bool target_is_https() const noexcept { return facts_.target_is_https; }
-  // The path, not decoded, with valid escapes; "/" for an absolute target without a path, "*" for the asterisk form.
+  // The path as sent, not decoded; its escapes are valid. "/" for an absolute target without a path, "*" for the
+  // asterisk form.
   std::string_view path() const noexcept {
     if (facts_.path.size != 0 || facts_.form == TargetForm::Authority) return view(facts_.path);
     return facts_.form == TargetForm::Asterisk ? "*" : "/";
   }
-  // The part after the '?', not decoded, and with unchecked escapes.
+  // The part of the target after the '?', not decoded; its escapes are not checked.
   std::string_view query() const noexcept { return view(facts_.query); }
-  // True also for "/a?", whose query is empty.
+  // Whether the target contains a '?'; true also for "/a?", whose query is empty.
   bool has_query() const noexcept { return facts_.has_query; }
-  // Host and port as sent, from the target or else from Host: "example.com:8080". Empty for HTTP/1.0 without Host.
+  // Host and port as sent, from the target, or from Host if the target has none: "example.com:8080". Empty for HTTP/1.0
+  // without Host.
   std::string_view authority() const noexcept { return view(facts_.authority); }
   // The host without the port; an IPv6 address keeps its brackets.
   std::string_view host() const noexcept { return view(facts_.host); }
@@ -136,30 +147,32 @@ class RequestHead {
   BodyKind body() const noexcept { return facts_.body; }
   // 0 when the body is not BodyKind::Length.
   std::uint64_t content_length() const noexcept { return facts_.content_length; }
-  // Whether the client wants a persistent connection: the default in HTTP/1.1, opt-in in HTTP/1.0.
+  // Whether the client wants a persistent connection: this is the default in HTTP/1.1; in HTTP/1.0, the client has to
+  // request it.
   bool keep_alive() const noexcept { return facts_.keep_alive; }
-  // The client waits for 100 (Continue) before it sends the body. False for HTTP/1.0 and when there is no body.
+  // Whether the client waits for a 100 (Continue) before it sends the body. False for HTTP/1.0, and when there is no
+  // body.
   bool expect_continue() const noexcept { return facts_.expect_continue; }
 
   unsigned field_count() const noexcept { return facts_.field_count; }
-  // Fields in the order of arrival; index < field_count().
+  // The fields in the order of their arrival; `index` must be less than field_count().
   Field field(unsigned index) const noexcept { return {view(fields_[index].name), view(fields_[index].value)}; }
-  // The first field of that name.
+  // The first field with that name.
   std::optional<std::string_view> find(Known name) const noexcept {
     if (!has(name)) return std::nullopt;
     return view(fields_[facts_.known[static_cast<unsigned>(name)]].value);
   }
-  // The first field of that name, without regard to case; searches the fields.
+  // The first field with that name, in any case; searches all fields.
   std::optional<std::string_view> find(std::string_view name) const noexcept;
   bool has(Known name) const noexcept { return (facts_.present >> static_cast<unsigned>(name) & 1) != 0; }
 
-  // The received bytes are now at `base`, because they were copied or the buffer moved.
+  // Tells the head that the received bytes are now at `base`, because they were copied or their buffer moved.
   void rebase(const char* base) noexcept { facts_.base = base; }
 
  private:
   friend class HeadReader;
 
-  // Offsets instead of pointers, which are half the size and allow the bytes to move.
+  // A part of the received bytes. Offsets are half the size of pointers, and stay valid when the bytes move.
   struct Part {
     std::uint32_t at;
     std::uint32_t size;
@@ -177,8 +190,9 @@ class RequestHead {
     Part query;
     Part authority;
     Part host;
-    std::uint32_t resume_at;  // The offset of the first line that is not read yet; 0: the request line.
-    std::uint32_t present;    // bit per Known
+    // The offset of the first line that was not read yet; 0: the request line was not read yet.
+    std::uint32_t resume_at;
+    std::uint32_t present;  // bit per Known
     std::uint32_t field_count;
     Method method;
     TargetForm form;
@@ -192,7 +206,8 @@ class RequestHead {
     bool says_close;
     bool says_keep_alive;
     bool expects_other;
-    std::uint8_t known[known_count];  // index of the field, valid if its bit is set
+    // the index of each field in fields_, valid if the field's bit in `present` is set
+    std::uint8_t known[known_count];
   };
 
   std::string_view view(Part part) const noexcept { return {facts_.base + part.at, part.size}; }
@@ -201,11 +216,11 @@ class RequestHead {
   FieldParts fields_[fields_capacity];
 };
 
-// Reads a head from its first byte. One CRLF in front is skipped (RFC 9112 §2.2).
+// Parses a head from its first byte. One CRLF before the request line is skipped (RFC 9112 §2.2).
 HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
 
-// Continues after Incomplete: `received` begins with the bytes of the previous call, which may have moved, and `head`
-// is the one that was passed to that call.
+// Continues after Incomplete: `received` contains the bytes of the previous call, which may have moved, and further
+// bytes after them; `head` is the same object as in that call.
 HeadResult resume_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
 
 }  // namespace keel::http

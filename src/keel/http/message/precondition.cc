@@ -19,8 +19,8 @@ bool same_tag(std::string_view a, std::string_view b, Compare compare) noexcept 
   return opaque(a) == opaque(b);
 }
 
-// Removes the next tag from a list; false at the end of the list, and where the text is not a tag. A tag may contain a
-// comma: etagc of RFC 9110 §8.8.3.
+// Removes the next entity tag from a list; returns false if the list is empty or does not continue with a tag. A tag
+// may contain a comma (etagc in RFC 9110 §8.8.3).
 bool next_tag(std::string_view& rest, std::string_view& tag) noexcept {
   for (;;) {
     rest = trim_blanks(rest);
@@ -36,7 +36,8 @@ bool next_tag(std::string_view& rest, std::string_view& tag) noexcept {
   return rest.empty() || rest.front() == ',';
 }
 
-// Whether a tag in any of the fields of that name matches: several fields may form the list (RFC 9110 §5.3).
+// Whether a tag in any of the fields with that name matches; the list may be spread over several fields (RFC 9110
+// §5.3).
 bool any_matches(const RequestHead& head, std::string_view name, const Validators& validators,
                  Compare compare) noexcept {
   for (unsigned i = 0; i < head.field_count(); ++i) {
@@ -54,8 +55,8 @@ bool any_matches(const RequestHead& head, std::string_view name, const Validator
   return false;
 }
 
-// Nullopt when the value is not a date, or when there are two fields: the field must then be ignored (RFC 9110 §13.1.3,
-// §13.1.4).
+// The date in the field with that name; nullopt when the value is not a date, or when there are two such fields: the
+// field must then be ignored (RFC 9110 §13.1.3, §13.1.4).
 std::optional<std::int64_t> only_date(const RequestHead& head, std::string_view name,
                                       std::int64_t now_seconds) noexcept {
   std::optional<std::string_view> value;
@@ -96,7 +97,8 @@ bool range_applies(const RequestHead& head, const Validators& validators, std::i
   const auto state = head.find("If-Range");
   if (!state) return true;
   if (state->starts_with('"') || is_weak(*state)) return same_tag(*state, validators.etag, Compare::Strong);
-  // A file that changed within the current second may change again and keep its date.
+  // The date must be in an earlier second: a file that changed within the current second may change again and keep its
+  // date.
   const auto date = parse_date(*state, now_seconds);
   const auto& modified = validators.modified_seconds;
   return date && modified && *date == *modified && *modified < now_seconds;

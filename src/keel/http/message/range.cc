@@ -11,11 +11,11 @@ namespace {
 
 constexpr RangeRequest ignored{RangeRequest::Kind::Ignored};
 
-// The position after the last byte must be representable as well.
+// One less than the largest number, because the position after the last byte must be representable as well.
 constexpr std::uint64_t position_max = UINT64_MAX - 1;
 
-// Digits only. RFC 9110 §14.1.2 has no largest position: a position that does not fit into 64 bits is treated as the
-// largest one, which is after the end of every file as well.
+// Digits only. RFC 9110 §14.1.2 does not bound positions. A position that does not fit into 64 bits is replaced by
+// position_max, because both are after the end of every file.
 std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
   if (text.empty()) return std::nullopt;
   std::uint64_t number = 0;
@@ -27,7 +27,8 @@ std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
   return number;
 }
 
-// "first-last", "first-" or "-suffix"; a range after the end has the size 0. nullopt for any other form.
+// Parses "first-last", "first-" or "-suffix"; nullopt for any other form. A range after the end of the representation
+// gets the size 0.
 std::optional<Range> parse_range(std::string_view text, std::uint64_t size) noexcept {
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
@@ -35,8 +36,8 @@ std::optional<Range> parse_range(std::string_view text, std::uint64_t size) noex
   const std::string_view to = text.substr(dash + 1);
   if (from.empty()) {
     const auto suffix = number_of(to);
-    // A suffix of an empty representation is the whole representation, so it is satisfiable and has no range (RFC 9110
-    // §14.1.2).
+    // A suffix of an empty representation is the whole representation: it is satisfiable, but there is no range to
+    // return, so the field is ignored (RFC 9110 §14.1.2).
     if (!suffix || (size == 0 && *suffix != 0)) return std::nullopt;
     const std::uint64_t bytes = std::min(*suffix, size);
     return Range{size - bytes, bytes};
@@ -63,7 +64,7 @@ RangeRequest parse_ranges(std::string_view value, std::uint64_t size, std::span<
   for (std::string_view rest = value.substr(unit.size()), element; next_element(rest, element);) {
     if (element.empty()) continue;
     const std::optional<Range> range = parse_range(element, size);
-    // Ranges that cannot be satisfied are counted, too.
+    // Ranges that cannot be satisfied count as well.
     if (!range || ++asked > into.size()) return ignored;
     if (range->size == 0) continue;
     for (const Range& other : into.first(count)) {

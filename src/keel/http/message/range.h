@@ -4,9 +4,9 @@
 //   const RangeRequest asked = parse_ranges(value, size, ranges);
 //   if (asked.kind == RangeRequest::Kind::Satisfiable) … the first `asked.count` of ranges
 //
-// No request can make the response larger than the whole: ranges are ignored if they overlap, or if there are more than
-// `into` has room for, as RFC 9110 §14.2 allows (CVE-2011-3192). A number that does not fit into 64 bits is replaced by
-// the largest one that does.
+// No request can make the response larger than the whole representation: the field is ignored if its ranges overlap, or
+// if it has more ranges than `into` has room for; RFC 9110 §14.2 allows this (CVE-2011-3192). A number that does not
+// fit into 64 bits is replaced by the largest position.
 //
 // Cost: no allocation; linear in the size of the text, quadratic in the number of ranges that fit into the result.
 
@@ -25,18 +25,20 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// The result of parsing a Range field: the ranges, and whether they can be met.
+// The result of parsing a Range field: whether its ranges can be satisfied, and the number of ranges.
 struct RangeRequest {
   enum class Kind : std::uint8_t {
-    Ignored,        // Not bytes, malformed, too many, or overlapping: respond 200 with everything.
+    // The unit is not bytes, or the ranges are malformed, too many or overlapping: respond 200 with the whole
+    // representation.
+    Ignored,
     Satisfiable,    // 206.
     Unsatisfiable,  // No range overlaps the representation: respond 416 with Content-Range: bytes */size.
   };
   Kind kind;
-  std::size_t count = 0;  // Satisfiable: the number of ranges in `into`, in the order of the request.
+  std::size_t count = 0;  // For Satisfiable: the number of ranges written to `into`, in the order of the request.
 };
 
-// The ranges that the value of a Range field asks for, of a representation of `size` bytes.
+// Parses the value of a Range field for a representation of `size` bytes.
 RangeRequest parse_ranges(std::string_view value, std::uint64_t size, std::span<Range> into) noexcept;
 
 }  // namespace keel::http

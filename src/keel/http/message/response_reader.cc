@@ -108,7 +108,7 @@ ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cac
       }
     } else {
       const std::size_t before = partial_.size();
-      // No more than the longest head: further bytes would be copied unnecessarily.
+      // Appends no more bytes than the longest head may have: it would be useless to copy more.
       const std::size_t more = std::min(rest.size(), head_bytes_max + 1 - before);
       partial_.append(rest.substr(0, more));
       end = read_lines(partial_.view(), reason);
@@ -124,7 +124,7 @@ ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cac
     if (head_.status < 200) {
       if (++interims_ > interims_max) return refuse("it has too many interim responses");
       partial_.release();
-      begin_head();  // This response is interim: another head follows.
+      begin_head();
       if (consumed == received.size()) return {ResponseState::Need, consumed, {}};
       continue;
     }
@@ -186,8 +186,8 @@ std::size_t ResponseReader::read_lines(std::string_view bytes, const char*& reas
 }
 
 const char* ResponseReader::read_status_line(std::string_view line) noexcept {
-  // "HTTP/1.1 200 OK"; the blank after the code must be there, the reason may be empty (RFC 9112 §4). A higher minor
-  // version is treated as HTTP/1.1 (RFC 9110 §2.5).
+  // The line looks like "HTTP/1.1 200 OK"; the blank after the code is required, the reason may be empty (RFC 9112 §4).
+  // A higher minor version is treated like HTTP/1.1 (RFC 9110 §2.5).
   if (line.size() < 13 || !line.starts_with(version_prefix) || !ascii::is_digit(line[7]) || line[8] != ' ' ||
       !ascii::is_digit(line[9]) || !ascii::is_digit(line[10]) || !ascii::is_digit(line[11]) || line[12] != ' ') {
     return "its status line is malformed";
@@ -195,8 +195,8 @@ const char* ResponseReader::read_status_line(std::string_view line) noexcept {
   is_minor_zero_ = line[7] == '0';
   head_.status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
   if (head_.status < 100 || head_.status > 599) return "its status code is out of range";
-  if (head_.status == 101) return "it switches the protocol";
-  if (!is_field_value(line.substr(13))) return "its reason has a control character";
+  if (head_.status == 101) return "it switches to another protocol";
+  if (!is_field_value(line.substr(13))) return "its reason phrase has a control character";
   return nullptr;
 }
 
@@ -208,10 +208,10 @@ const char* ResponseReader::read_field(std::string_view line) noexcept {
   const std::string_view value = trim_blanks(line.substr(colon + 1));
   if (!is_field_value(value)) return "a field has a control character";
   if (equals_ignore_case(name, "content-length")) {
-    if (has_length_) return "it has two lengths";
+    if (has_length_) return "it has more than one Content-Length";
     has_length_ = true;
     if (value.empty() || value.size() > 18 || !std::all_of(value.begin(), value.end(), ascii::is_digit)) {
-      return "its length is not a number";
+      return "its Content-Length is not a number";
     }
     for (const char c : value) head_.length = head_.length * 10 + static_cast<std::uint64_t>(c - '0');
   } else if (equals_ignore_case(name, "transfer-encoding")) {
@@ -228,7 +228,7 @@ const char* ResponseReader::read_field(std::string_view line) noexcept {
 
 // RFC 9112 §6.3.
 const char* ResponseReader::end_head() noexcept {
-  if (has_coding_ && has_length_) return "it has a length and a transfer coding";
+  if (has_coding_ && has_length_) return "it has both a Content-Length and a transfer coding";
   if (has_coding_ && is_minor_zero_) return "it has a transfer coding in HTTP/1.0";
   head_.keep_alive = !says_close_ && (!is_minor_zero_ || says_keep_alive_);
   if (is_head_ || head_.status == 204 || head_.status == 304) {
@@ -245,7 +245,7 @@ const char* ResponseReader::end_head() noexcept {
   return nullptr;
 }
 
-// `before`: the size of the head.
+// `before` is the number of bytes of `received` before the body.
 ResponseStep ResponseReader::feed_body(std::string_view received, std::size_t before) noexcept {
   const std::string_view rest = received.substr(before);
   switch (head_.body) {
@@ -279,7 +279,8 @@ ResponseStep ResponseReader::feed_body(std::string_view received, std::size_t be
 
 ResponseStep ResponseReader::finish() noexcept {
   if (at_ == At::Body && head_.body == ResponseHead::Body::UntilClose) return done(0, {});
-  return refuse(at_ == At::Body ? "the connection ended within its body" : "the connection ended within its head");
+  return refuse(at_ == At::Body ? "the connection was closed before the body of the response was complete"
+                                : "the connection was closed before the head of the response was complete");
 }
 
 }  // namespace keel::http

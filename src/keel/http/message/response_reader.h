@@ -1,5 +1,5 @@
-// keel/http/message/response_reader.h — reads a response as it arrives: its head, its body, and the place where the
-// next response begins (RFC 9112).
+// keel/http/message/response_reader.h — reads a response while it arrives: its head, its body, and where the next
+// response begins (RFC 9112).
 //
 //   ResponseReader reader;
 //   reader.begin(is_head);                                     // one per request, in their order
@@ -12,19 +12,20 @@
 //     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's
 //   }
 //
-// Strict, because an ambiguous response must not count as correct. It rejects a Content-Length that is given twice,
-// together with Transfer-Encoding or not in digits, a coding other than chunked, any coding in HTTP/1.0, folded and
-// malformed lines, CR or LF alone, control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599,
-// 101, heads above 64 KiB, more than 16 interim responses. Interim responses (1xx) are skipped. 204, 304 and the
-// response to HEAD have no body; without a length the body ends with the connection.
+// The reader is strict, because an ambiguous response must not be accepted. It rejects a Content-Length that is given
+// twice, is not a number, or comes together with Transfer-Encoding; a transfer coding other than chunked, and any
+// transfer coding in HTTP/1.0; folded and malformed lines; CR or LF alone; control bytes; versions other than 1.x;
+// status codes outside 100 to 599, and 101; heads above 64 KiB; and more than 16 interim responses. Interim responses
+// (1xx) are skipped. A 204, a 304 and the response to HEAD have no body; a body without a length or chunks ends with
+// the connection.
 //
-// The result never depends on how the bytes are divided.
+// The result never depends on how the received bytes are divided.
 //
 // Lifetime: `head`, `data` and `trailers` are views that are valid until the next feed(), begin() or release(), and no
 //           longer than `received`.
-// Cost:     with a HeadCache, a head that equals the one before is compared and not parsed; a body of known length is
-//           not examined. No allocation, unless a head arrives in pieces: then its beginning is kept in the pool's
-//           memory.
+// Cost:     with a HeadCache, a head that is equal to the previous one is not parsed again, only compared; a body of
+//           known length is not examined. Nothing is allocated, unless a head arrives in pieces: its beginning is then
+//           kept in the pool's memory.
 
 #pragma once
 
@@ -41,9 +42,11 @@ namespace keel::http {
 
 // What feed() found.
 enum class ResponseState : std::uint8_t {
-  Need,     // All bytes are used, and the response is not complete.
-  Data,     // `data` is the next piece of the body; feed the rest.
-  Done,     // `data` is the last piece of the body, or empty; bytes that are not consumed belong to the next response.
+  Need,  // All bytes are used, and the response is not complete.
+  Data,  // `data` is the next piece of the body; call feed() again with the bytes after it.
+  // The response is complete. `data` is the last piece of its body, or empty; bytes that were not consumed belong to
+  // the next response.
+  Done,
   Refused,  // The bytes are not a valid response: close the connection.
 };
 
@@ -52,30 +55,32 @@ struct ResponseStep {
   ResponseState state = ResponseState::Need;
   std::size_t consumed = 0;
   std::string_view data = {};
-  const char* reason = "";         // Rejected: a literal.
-  std::string_view head = {};      // All lines of the head, with the step that ends it; next_field() splits them.
-  std::string_view trailers = {};  // Need and Done: the next part of the trailers, as from a ChunkDecoder.
+  const char* reason = "";  // Rejected: a literal.
+  // All lines of the head, returned in the step in which the head ends; next_field() splits them.
+  std::string_view head = {};
+  std::string_view trailers = {};  // For Need and Done: the next part of the trailers, as in ChunkStep.
 };
 
-// The content of a head.
+// The facts that a head states about the response.
 struct ResponseHead {
   enum class Body : std::uint8_t { None, Length, Chunked, UntilClose };
   int status = 0;
   Body body = Body::None;
-  bool keep_alive = true;  // Another request may be sent on this connection.
+  bool keep_alive = true;  // Another request may be sent on the same connection.
   std::uint64_t length = 0;
 };
 
-// Removes the next field from the lines of a head that a ResponseReader returned, or of trailers; the status line is
-// skipped. Takes the next field off `rest`; false when there is none left.
+// Splits the lines of a head or of trailers that a ResponseReader returned; the status line is skipped. Removes the
+// next field from the front of `rest`; false when no field is left.
 //   for (std::string_view rest = head; next_field(rest, field);) …
 bool next_field(std::string_view& rest, Field& field) noexcept;
 
-// A copy of the last head. A server's responses to equal requests have the same head until the date in it changes,
-// after at most a second. All connections of a thread share one.
+// Keeps a copy of the last head, so that an equal head need not be parsed. A server's responses to equal requests have
+// equal heads until the date in the head changes, which happens at most once a second. All connections of a thread
+// share one cache.
 class HeadCache {
  public:
-  // The number of bytes of the known head at the front of `received`, or 0.
+  // If `received` begins with the cached head, returns its size; otherwise 0.
   std::size_t find(std::string_view received, bool is_head, ResponseHead& head) const noexcept;
   void keep(std::string_view bytes, bool is_head, const ResponseHead& head) noexcept;
 
@@ -93,21 +98,22 @@ class ResponseReader {
   static constexpr unsigned fields_max = 256;
   static constexpr unsigned interims_max = 16;
 
-  // `is_head`: the request was HEAD.
+  // `is_head`: whether the request was a HEAD, whose response has no body.
   void begin(bool is_head) noexcept;
   ResponseStep feed(std::string_view received) { return feed(received, nullptr); }
   ResponseStep feed(std::string_view received, HeadCache& cache) { return feed(received, &cache); }
-  // The peer has finished writing: Done if this ends the body, else Refused.
+  // Call it when the peer has finished writing: the result is Done if the end of the connection also ends the body, and
+  // Refused otherwise.
   ResponseStep finish() noexcept;
-  // Frees the memory of a head that arrived in pieces; call it before a connection becomes idle. begin() does this as
-  // well.
+  // Frees the memory of a head that arrived in pieces; call it before a connection becomes idle. begin() frees this
+  // memory as well.
   void release() noexcept { partial_.release(); }
 
-  // Bytes of memory in addition to the object.
+  // Bytes of memory that the reader has allocated, which sizeof(ResponseReader) does not include.
   std::size_t held() const noexcept { return partial_.capacity(); }
-  // A byte of this response has arrived.
+  // Whether any byte of this response has arrived.
   bool has_begun() const noexcept { return has_begun_; }
-  // The head; valid once feed() has returned Data or Done.
+  // The facts about the response; valid once feed() has returned Data or Done.
   const ResponseHead& head() const noexcept { return head_; }
 
  private:
@@ -115,14 +121,14 @@ class ResponseReader {
 
   ResponseStep feed(std::string_view received, HeadCache* cache);
   ResponseStep feed_head(std::string_view received, HeadCache* cache);
-  // `consumed`: the bytes of `received` that end with the head.
+  // `consumed` is the number of bytes of `received` up to the end of the head.
   ResponseStep begin_body(std::string_view received, std::size_t consumed, std::string_view head) noexcept;
   ResponseStep feed_body(std::string_view received, std::size_t before) noexcept;
   ResponseStep refuse(const char* reason) noexcept;
   ResponseStep done(std::size_t consumed, std::string_view data, std::string_view trailers = {}) noexcept;
   void begin_head() noexcept;
-  // Reads the complete lines of `bytes`, starting at line_at_. Returns the end of the head, 0 if it has not arrived, or
-  // a reason for rejection.
+  // Reads the complete lines of `bytes`, starting at line_at_. Returns the size of the head, or 0 if the head is not
+  // complete; on a rejection, sets `reason`.
   std::size_t read_lines(std::string_view bytes, const char*& reason) noexcept;
   const char* read_status_line(std::string_view line) noexcept;
   const char* read_field(std::string_view line) noexcept;
@@ -131,7 +137,7 @@ class ResponseReader {
   At at_ = At::Done;
   bool is_head_ = false;
   bool has_begun_ = false;
-  // It is used while the head is read.
+  // Used only while the head is read.
   bool is_minor_zero_ = false;
   bool has_length_ = false;
   bool has_coding_ = false;
@@ -139,9 +145,10 @@ class ResponseReader {
   bool says_keep_alive_ = false;
   unsigned fields_ = 0;
   unsigned interims_ = 0;
-  std::size_t line_at_ = 0;  // Where the first unread line begins.
-  std::size_t seen_ = 0;     // How far a line feed has been searched for.
-  Buffer partial_;           // The head so far, when it arrives in pieces; kept complete until the next feed().
+  std::size_t line_at_ = 0;  // The position of the first line that was not read yet.
+  std::size_t seen_ = 0;     // The bytes before this position were already searched for a line feed.
+  // A head that arrives in pieces: the bytes so far; when the head is complete, it stays here until the next feed().
+  Buffer partial_;
   ResponseHead head_;
   std::uint64_t left_ = 0;
   ChunkDecoder chunks_;

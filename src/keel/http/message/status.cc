@@ -112,7 +112,7 @@ constexpr std::array<Line, 500> lines = make_lines();
 
 std::string_view status_line(Status status) noexcept {
   const unsigned index = static_cast<unsigned>(status) - 100;
-  KEEL_CHECK(index < lines.size(), "a status is a number from 100 to 599");
+  KEEL_CHECK(index < lines.size(), "a status must be a number from 100 to 599");
   return {lines[index].text, lines[index].size};
 }
 

@@ -1,9 +1,9 @@
 // keel/http/message/status.h — status codes, their phrases and their status lines.
 //
-// Status is any number from 100 to 599; the enumerators are the codes registered at IANA (RFC 9110 §15 and its
-// extensions). A code without a phrase is legal in a response; its phrase is empty.
+// Status is any number from 100 to 599; the enumerators are the codes registered at IANA (those of RFC 9110 §15 and of
+// its extensions). A response may have a code that is not registered; the phrase of such a code is empty.
 //
-// Cost: a table look-up; status_line() returns prepared bytes.
+// Cost: a table lookup; status_line() returns a line from the table.
 
 #pragma once
 
@@ -78,13 +78,13 @@ enum class Status : std::uint16_t {
 
 // The reason phrase, such as "Not Found"; empty for a code that is not registered. Static storage.
 std::string_view reason(Status status) noexcept;
-// The status line of a response: "HTTP/1.1 404 Not Found\r\n". Static storage. A code outside 100 to 599 is a bug and
-// aborts.
+// The status line of a response: "HTTP/1.1 404 Not Found\r\n" for NotFound. Static storage. A code outside 100 to 599
+// is a bug and aborts.
 std::string_view status_line(Status status) noexcept;
 inline constexpr int status_line_bytes_max = 47;
 
 constexpr int number(Status status) noexcept { return static_cast<int>(status); }
-// RFC 9110 §6.4.1: 1xx, 204 and 304 never have content.
+// Whether a response with this status never has content (RFC 9110 §6.4.1): 1xx, 204 and 304.
 constexpr bool forbids_content(Status status) noexcept {
   return number(status) < 200 || status == Status::NoContent || status == Status::NotModified;
 }

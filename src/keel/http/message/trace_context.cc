@@ -7,7 +7,7 @@
 namespace keel::http {
 namespace {
 
-// Reads only lowercase hexadecimal digits; `value` gets the last 64 bits.
+// Accepts only lowercase hexadecimal digits; `value` becomes the last 64 bits.
 bool read_hex(std::string_view digits, std::uint64_t& value) noexcept {
   value = 0;
   for (const char c : digits) {
@@ -26,7 +26,7 @@ void append_hex(Buffer& out, std::uint64_t value) {
 }  // namespace
 
 std::optional<log::TraceId> parse_traceparent(std::string_view value) noexcept {
-  constexpr std::size_t size = 55;  // The length in version 00; later versions may add to it.
+  constexpr std::size_t size = 55;  // The length of a value of version 00; values of later versions may be longer.
   if (value.size() < size || value[2] != '-' || value[35] != '-' || value[52] != '-') return std::nullopt;
   std::uint64_t version = 0;
   std::uint64_t caller = 0;

@@ -87,7 +87,7 @@ Result<> Trailers::add(std::string_view name, std::string_view value, std::sourc
   }
   const std::size_t size = name.size() + 2 + value.size() + 2;
   if (added_ == ChunkDecoder::trailers_max || size > ChunkDecoder::trailer_bytes_max - lines_.size()) {
-    return Error::from_bug(Bug("a message must have at most 32 trailers, of 8 KiB together", place));
+    return Error::from_bug(Bug("a message must have at most 32 trailers, with at most 8 KiB together", place));
   }
   ++added_;
   for (const std::string_view part : {name, std::string_view(": "), value, std::string_view("\r\n")}) {

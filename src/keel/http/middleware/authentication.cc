@@ -18,7 +18,7 @@ constexpr std::string_view www_authenticate = "WWW-Authenticate";
 
 std::string with_realm(std::string_view scheme, const std::string& realm) {
   KEEL_CHECK(is_field_value(realm) && realm.find_first_of("\"\\") == std::string::npos,
-             "a realm must be a text without quotes, backslashes and control characters");
+             "a realm must not contain quotes, backslashes or control characters");
   return std::string(scheme) + " realm=\"" + realm + '"';
 }
 
@@ -26,7 +26,7 @@ Response unauthorized(std::string_view detail, std::string_view challenge) {
   return refuse(Status::Unauthorized, detail).header(www_authenticate, challenge);
 }
 
-// RFC 7235's token68, which a bearer token is (RFC 6750 §2.1).
+// Whether `text` has the form token68 (RFC 7235), which a bearer token must have (RFC 6750 §2.1).
 bool is_token68(std::string_view text) noexcept {
   while (text.ends_with('=')) text.remove_suffix(1);
   return !text.empty() && std::ranges::all_of(text, [](char c) {
@@ -36,8 +36,8 @@ bool is_token68(std::string_view text) noexcept {
 
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-// The text after the scheme's name, which may be empty; nullopt without that scheme. The parser rejects a second
-// Authorization field.
+// The text, possibly empty, after the name of the scheme; nullopt if the credentials are of another scheme, or missing.
+// There is at most one field, because the parser rejects a second Authorization.
 std::optional<std::string_view> find_credentials(Request& request, std::string_view scheme) {
   const std::string_view value = request.header(Known::Authorization).value_or(std::string_view());
   const std::size_t end = std::min(value.find(' '), value.size());
@@ -87,7 +87,8 @@ Response BasicScheme::reject() const { return unauthorized("the user or the pass
 
 ApiKeyScheme::ApiKeyScheme(const ApiKeyOptions& options)
     : options_(options), challenge_(with_realm("ApiKey", options.realm)) {
-  KEEL_CHECK(!options.header.empty() || !options.query.empty(), "an API key needs a field or a query parameter");
+  KEEL_CHECK(!options.header.empty() || !options.query.empty(),
+             "ApiKeyOptions must name a header or a query parameter");
   KEEL_CHECK(options.header.empty() || is_token(options.header),
              "the header of an API key must be the name of a field");
 }
@@ -95,7 +96,8 @@ ApiKeyScheme::ApiKeyScheme(const ApiKeyOptions& options)
 std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& credentials) const {
   if (!options_.header.empty()) {
     credentials.secret = request.header(options_.header).value_or(std::string_view());
-    // The list of all such fields is longer if there are several.
+    // header() returns the value of the first field, and header_list() joins the values of all fields with that name.
+    // If there are several fields, the two sizes differ.
     if (request.header_list(options_.header).value_or(std::string_view()).size() != credentials.secret.size()) {
       return refuse(Status::BadRequest, "there is more than one API key");
     }
@@ -103,7 +105,8 @@ std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& creden
   }
   if (!options_.query.empty()) {
     const Result<std::optional<std::string_view>> given = request.query_param<std::string_view>(options_.query);
-    // Another reader of the query may take the last one.
+    // If the query contains several keys, another reader of the query may use the last one, so such a request is
+    // rejected.
     uri::QueryPairs pairs(request.query(), request.arena());
     int count = 0;
     while (const auto pair = pairs.next()) count += pair->key == options_.query ? 1 : 0;
@@ -113,11 +116,11 @@ std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& creden
     if (!credentials.secret.empty()) return std::nullopt;
   }
   const std::string where =
-      !options_.header.empty() ? "in the field " + options_.header : "as the query's parameter " + options_.query;
-  return unauthorized("an API key is required, " + where, challenge_);
+      !options_.header.empty() ? "in the field " + options_.header : "as the query parameter " + options_.query;
+  return unauthorized("an API key is required " + where, challenge_);
 }
 
-Response ApiKeyScheme::reject() const { return unauthorized("the API key is not known", challenge_); }
+Response ApiKeyScheme::reject() const { return unauthorized("the API key is unknown", challenge_); }
 
 namespace internal {
 
@@ -132,7 +135,7 @@ Error failure_of(Error&& error) noexcept {
 Response insufficient_scope(std::string_view scope) {
   std::string challenge = "Bearer error=\"insufficient_scope\", scope=\"";
   challenge.append(scope).append("\"");
-  return refuse(Status::Forbidden, "these credentials do not allow this").header(www_authenticate, challenge);
+  return refuse(Status::Forbidden, "these credentials do not allow this request").header(www_authenticate, challenge);
 }
 
 KnownKeys::KnownKeys(std::vector<NamedKey> keys) : keys_(std::move(keys)) {

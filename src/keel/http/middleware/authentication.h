@@ -1,4 +1,4 @@
-// keel/http/middleware/authentication.h — authenticates callers: bearer tokens (RFC 6750), Basic (RFC 7617) and API
+// keel/http/middleware/authentication.h — authenticates callers with bearer tokens (RFC 6750), Basic (RFC 7617) or API
 // keys.
 //
 //   struct Caller { std::int64_t id; bool may_write; };
@@ -14,30 +14,33 @@
 //   router.use(http::basic([&](std::string_view user, std::string_view password) -> std::optional<Caller> { … }));
 //   router.use(http::api_key(http::one_of(keys), {.header = "X-Api-Key"}));
 //
-// You write the verifier, a function object that the middleware keeps. It returns std::optional<T>,
-// Result<std::optional<T>> or Task<std::optional<T>>; T identifies the caller, and a handler gets it by
+// You write the verifier, which is a function object; the middleware keeps it. The verifier returns std::optional<T>,
+// Result<std::optional<T>> or Task<std::optional<T>>; T identifies the caller, and a handler gets the T by calling
 // request.get<T>(). Responses to the client:
 //   no credentials, or those of another scheme   401, WWW-Authenticate: Bearer realm="orders"
-//   what the scheme's grammar does not allow,    400, for Bearer with error="invalid_request"
+//   credentials that violate the scheme's form,  400, for Bearer with error="invalid_request"
 //   and more than one API key
-//   the verifier gives nullopt, or the error     401, for Bearer with error="invalid_token"
+//   the verifier returns nullopt, or the error   401, for Bearer with error="invalid_token"
 //   Unauthenticated
-//   it fails otherwise                           what its error stands for from 500 up: 503 for Unavailable, 504 for
-//                                                DeadlineExceeded, 403 for PermissionDenied, and 500 for every other
-//                                                one. A database that is down does not say that a token is wrong.
-// The middleware decides as soon as the head has arrived, even with a verifier that waits, so the body of a request
-// without credentials is not received. No response and no line of the log contains credentials.
+//   the verifier fails with another error        the error's status if that is 500 or above, such as 503 for
+//                                                Unavailable and 504 for DeadlineExceeded; 403 for PermissionDenied;
+//                                                500 for all other errors, because the outage of a database, for
+//                                                example, does not mean that a token is wrong
+// The middleware decides as soon as the head has arrived, even if the verifier waits. Therefore the body of a rejected
+// request is not received. Credentials appear in no response and in no line of the log.
 //
-// Basic: user and password are UTF-8 without control characters; the user has no colon. Credentials that are not UTF-8
-// get 401. A bearer token is taken only from the Authorization field, never from a form or the query.
+// With Basic, the user and the password are UTF-8 without control characters, and the user has no colon. Credentials
+//        that are not UTF-8 get 401. A bearer token is read only from the field Authorization, never from a form or the
+//        query.
 //
-// Add Cors before this middleware, so that it is further out: a preflight has no credentials (http/middleware/cors.h).
+// Add Cors before this middleware, so that Cors handles preflights first: a preflight has no credentials
+// (http/middleware/cors.h).
 //
-// Lifetime: the text that a verifier is given lives as long as the request.
-// Threads:  one verifier for all workers, called by each.
-// Cost:     no heap. A verifier that returns its result without a Task, and with a trivially copyable T, costs no task.
-//           Any other verifier costs a task for each request. That task keeps T, so after() of a middleware further out
-//           does not find it.
+// Lifetime: the views that are passed to a verifier live as long as the request.
+// Threads:  all workers call the same verifier, possibly at the same time.
+// Cost:     no heap. A verifier needs no task of the middleware if it returns its result directly, not in a Task, and
+//           if T is trivially copyable. Any other verifier costs a task for each request. That task owns the T.
+//           Therefore the after() of an outer middleware cannot get the T: it runs when the task has ended.
 
 #pragma once
 
@@ -59,42 +62,45 @@ namespace keel::http {
 
 // Options of bearer().
 struct BearerOptions {
-  std::string realm = "api";  // The name of the protected area, for people: without quotes and backslashes.
+  // The name of the protected area, for people to read; it must not contain quotes or backslashes.
+  std::string realm = "api";
 };
 // Options of basic().
 struct BasicOptions {
-  std::string realm = "api";  // As BearerOptions::realm. Browsers show it when they ask for user and password.
+  // As BearerOptions::realm. Browsers may show the realm when they ask for the user and the password.
+  std::string realm = "api";
 };
-// Options of api_key(): the header or the query parameter that has the key.
+// Options of api_key(): the header or the query parameter that contains the key.
 struct ApiKeyOptions {
-  std::string realm = "api";         // As BearerOptions::realm.
-  std::string header = "X-Api-Key";  // The request field that has the key; empty: no field.
-  // The query parameter that may have the key instead; empty: none. Browser histories and logs of proxies keep URLs, so
-  // prefer the field.
+  std::string realm = "api";  // As BearerOptions::realm.
+  // The request field that contains the key; empty: the key is not read from a field.
+  std::string header = "X-Api-Key";
+  // The query parameter that may contain the key instead; empty: the key is not read from the query. Prefer a field,
+  // because browser histories and the logs of proxies keep URLs.
   std::string query = {};
 };
 
-// The credentials that a client has sent. Views into the request.
+// The credentials that a client has sent. The members are views into the request.
 struct Credentials {
-  std::string_view user;  // The user of Basic; else empty.
+  std::string_view user;  // For Basic, the name of the user; empty for the other schemes.
   // The token, the password or the key; only a password may be empty.
   std::string_view secret;
 };
 
-// Each scheme reads credentials, and makes the response that asks for them. The options of a scheme are checked: a
-// realm or a name that is not allowed in a field is a bug and aborts.
+// A scheme reads the credentials from a request, and makes the responses that reject credentials or ask for them. The
+// constructors check the options: a realm or a name that is not allowed in a field is a bug and aborts.
 class BearerScheme {
  public:
   using Options = BearerOptions;
   explicit BearerScheme(const BearerOptions& options);
-  // Returns a response if there are no credentials.
+  // Stores the credentials in `credentials`; returns a response if they are missing or malformed.
   std::optional<Response> read(Request& request, Credentials& credentials) const;
   Response reject() const;
 
  private:
   std::string challenge_;
 };
-// Reads user and password of the Basic scheme.
+// Reads the user and the password of the Basic scheme.
 class BasicScheme {
  public:
   using Options = BasicOptions;
@@ -123,8 +129,8 @@ namespace internal {
 template <class R>
 struct Verified {
   static_assert(!std::is_same_v<R, R>,
-                "a verifier returns std::optional<T>, Result<std::optional<T>> or Task<std::optional<T>>, where T "
-                "identifies the client");
+                "a verifier must return std::optional<T>, Result<std::optional<T>> or Task<std::optional<T>>, where T "
+                "identifies the caller");
 };
 template <class T>
 struct Verified<std::optional<T>> {
@@ -148,7 +154,8 @@ struct VerifierCall<BasicScheme, V> {
   using Result = std::invoke_result_t<V&, std::string_view, std::string_view>;
 };
 
-// Marks an error of a verifier as one that the client did not cause.
+// Gives an error of a verifier a code whose status is 5xx, because the client did not cause the error; does not change
+// PermissionDenied and Cancelled.
 Error failure_of(Error&& error) noexcept;
 
 }  // namespace internal
@@ -161,7 +168,7 @@ class Authentication {
   static constexpr bool is_at_once = internal::Verified<Verdict>::is_at_once;
 
  public:
-  using KeptAround = void;  // The router may own it (http/server/middleware.h).
+  using KeptAround = void;  // Allows a router to own this middleware (http/server/middleware.h).
 
   Authentication(V verifier, const typename Scheme::Options& options)
       : scheme_(options), verifier_(std::move(verifier)) {}
@@ -214,24 +221,25 @@ class Authentication {
   V verifier_;
 };
 
-// The verifier is called with the token.
+// The middleware calls `verifier` with the token.
 template <class V>
 auto bearer(V verifier, const BearerOptions& options = {}) {
   return Authentication<BearerScheme, V>(std::move(verifier), options);
 }
-// The verifier is called with the user and the password.
+// The middleware calls `verifier` with the user and the password.
 template <class V>
 auto basic(V verifier, const BasicOptions& options = {}) {
   return Authentication<BasicScheme, V>(std::move(verifier), options);
 }
-// The verifier is called with the key.
+// The middleware calls `verifier` with the key.
 template <class V>
 auto api_key(V verifier, const ApiKeyOptions& options = {}) {
   return Authentication<ApiKeyScheme, V>(std::move(verifier), options);
 }
 
-// 403 for a known client that may not do this, with the scopes that it would need (RFC 6750 §3.1), separated by blanks:
-// "orders:write". A scope that is not allowed in a field turns the response into a 500 (Response::header).
+// A 403 for a known client that lacks a permission; `scope` names the scopes that the request would need (RFC 6750
+// §3.1), separated by blanks: "orders:write". If `scope` is not allowed in a field, the response becomes a 500
+// (Response::header).
 Response insufficient_scope(std::string_view scope);
 
 // A key and the name of its owner.
@@ -239,18 +247,19 @@ struct NamedKey {
   std::string name;
   std::string key;
 };
-// The owner of the key, for request.get<http::KeyOwner>(). It lives as long as the middleware.
+// The owner of the key that a request was made with; a handler gets the owner by calling request.get<http::KeyOwner>().
+// The name is valid as long as the middleware.
 struct KeyOwner {
   std::string_view name;
 };
 
-// A verifier for keys that are known when the program starts, from its configuration: tokens, API keys, or the users
-// and passwords of Basic. A key is compared with all of them, in a time that depends only on the sizes
+// A verifier for keys that are known when the program starts, for example from its configuration: tokens, API keys, or
+// the users and passwords of Basic. A key is compared with every known key, in a time that depends only on the sizes
 // (base/constant_time.h).
 class KnownKeys {
  public:
-  // An empty key, as when the configuration leaves it out, is Misconfigured (base/bug.h): the service does not start,
-  // and the error says whose key it is.
+  // An empty key, for example one that the configuration does not set, is Misconfigured (base/bug.h): the service does
+  // not start, and the error names the owner of the key.
   explicit KnownKeys(std::vector<NamedKey> keys);
   std::optional<KeyOwner> operator()(std::string_view key) const noexcept;
   std::optional<KeyOwner> operator()(std::string_view name, std::string_view key) const noexcept;
@@ -258,7 +267,7 @@ class KnownKeys {
  private:
   std::vector<NamedKey> keys_;
 };
-// A verifier that accepts one of `keys`, compared in constant time.
+// A verifier that accepts each of `keys`; keys are compared in constant time.
 inline KnownKeys one_of(std::vector<NamedKey> keys) { return KnownKeys(std::move(keys)); }
 
 }  // namespace keel::http

@@ -15,7 +15,8 @@
 namespace keel::http {
 namespace {
 
-// The compressed content equals the original only in meaning (RFC 9110 §8.8.1).
+// A compressed body gets a weak tag, because its bytes differ from the original and only its meaning is equal (RFC 9110
+// §8.8.1).
 void weaken(Response& response) {
   const auto tag = response.field("ETag");
   if (!tag || !tag->starts_with('"')) return;
@@ -25,7 +26,7 @@ void weaken(Response& response) {
   response.replace("ETag", weak.view());
 }
 
-// Whether a field has a digest of the bytes, which compression changes (RFC 9530 §2, §3).
+// Whether a field contains a digest of the body's bytes, which compression changes (RFC 9530 §2, §3).
 bool has_digest(const Response& response) {
   const auto announced = response.field("Trailer");
   return std::ranges::any_of(
@@ -33,8 +34,8 @@ bool has_digest(const Response& response) {
       [&](std::string_view name) { return response.field(name) || (announced && lists(*announced, name)); });
 }
 
-// A 304 has the fields of the response that the client keeps (RFC 9110 §15.4.5). If the client names the tag as a weak
-// one, that response was compressed.
+// A 304 must have the same fields as the response that the client has cached (RFC 9110 §15.4.5). If the client names
+// the tag as a weak tag, the response in its cache is compressed.
 void confirm(Request& request, Response& response) {
   response.vary("Accept-Encoding");
   if (!request.head().has(Known::AcceptEncoding)) return;
@@ -46,7 +47,7 @@ void confirm(Request& request, Response& response) {
   }
 }
 
-// "application/*+json" matches every type with that ending; the others are media ranges.
+// A `range` such as "application/*+json" matches every type with that suffix; other values are media ranges.
 bool is_of(std::string_view content_type, std::string_view range) noexcept {
   const std::size_t star = range.find("/*+");
   if (star == std::string_view::npos) return is_of_media_range(content_type, range);
@@ -87,7 +88,7 @@ struct Compression::State {
 
   CompressionOptions options;
   std::vector<std::string_view> codings;
-  PerThread<ContentCoder> coders;  // The coders of whole bodies.
+  PerThread<ContentCoder> coders;  // The coders for bodies that are not streamed.
   ContentCoders streams;
 
   bool is_for(const Response& response) const {
@@ -95,7 +96,7 @@ struct Compression::State {
         response.is_streamed() ? response.length().value_or(UINT64_MAX) : response.content().size();
     if (size < options.bytes_min || (size > options.bytes_max && !response.is_streamed())) return false;
     if (forbids_content(response.status())) return false;
-    if (response.status() == Status::ResetContent) return false;  // The server sends no content with a 205.
+    if (response.status() == Status::ResetContent) return false;  // The server sends a 205 without content.
     return is_of_our_types(response) && !response.field("Content-Range") && !has_digest(response);
   }
   bool is_of_our_types(const Response& response) const {
@@ -109,7 +110,7 @@ struct Compression::State {
 
 Compression::Compression(CompressionOptions options) : state_(new State(std::move(options))) {
   const CompressionOptions& given = state_->options;
-  KEEL_CHECK(given.bytes_min <= given.bytes_max, "the smallest compressed size must not be above the largest");
+  KEEL_CHECK(given.bytes_min <= given.bytes_max, "bytes_min must not be above bytes_max");
   for (const std::string& type : given.types)
     KEEL_CHECK(is_media_range(type), "a media type to compress must have the form \"type/subtype\"");
   const auto there = ContentCoder::codings();
@@ -118,7 +119,7 @@ Compression::Compression(CompressionOptions options) : state_(new State(std::mov
     KEEL_CHECK(coding == "gzip" || coding == "br" || coding == "zstd", "a content coding must be gzip, br or zstd");
     if (std::find(there.begin(), there.end(), coding) != there.end()) state_->codings.emplace_back(coding);
   }
-  // The levels are checked here, not at the first body, because a wrong level should fail the start.
+  // The temporary coder checks the levels, so that a wrong level fails the start and not the first body.
   static_cast<void>(ContentCoder(given.levels));
 }
 
@@ -128,7 +129,8 @@ Compression::~Compression() = default;
 void Compression::after(Request& request, Response& response) const {
   if (response.status() == Status::NotModified) return confirm(request, response);
   if (response.status() == Status::PartialContent) {
-    // A 206 has the same Vary as the 200 for this target would have (RFC 9110 §15.3.7), whose size is not known here.
+    // A 206 needs the Vary that a 200 for this target would have (RFC 9110 §15.3.7). The size of that 200 is not known
+    // here, so the limits on the size are not checked.
     if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
     return;
   }
@@ -149,7 +151,8 @@ void Compression::after(Request& request, Response& response) const {
     response.replace_content(std::move(compressed));
   }
   response.header("Content-Encoding", coding);
-  // The ranges would be those of the uncompressed body, which must not be combined with the compressed one.
+  // The response to a range request would be a part of the uncompressed body; a client must not combine this part with
+  // parts of the compressed body.
   response.remove("Accept-Ranges");
   weaken(response);
 }

@@ -4,28 +4,30 @@
 //   router.use(http::Compression());
 //   router.group("/reports").use(http::Compression({.bytes_min = 256, .levels = {.gzip = 9}}));
 //
-// A body is compressed when its type is among `types`, its size between the bounds, the client accepts a coding
-// (Accept-Encoding, weights and all), and the result is smaller. A streamed body, such as a file above 32 KiB
-// (static_files.h), is compressed piece by piece while it is sent, and sent in chunks. This applies to a body of any
-// length unless the length is known to be below bytes_min; at most streams_max bodies are compressed in this way at a
-// time. In a compressed response, Content-Encoding names the coding, Accept-Ranges is removed, and an ETag becomes
-// weak, because the bytes have changed: a weak tag never satisfies If-Match, so do not compress routes whose resources
-// are changed by PUT with If-Match. Every response that could have been compressed has Vary: Accept-Encoding, whether
-// it was compressed or not. HEAD gets the same fields as GET. Add it outside of middleware that makes or changes
-// bodies.
+// A body is compressed if its type is among `types`, if its size is from bytes_min to bytes_max, if the client accepts
+// a coding (Accept-Encoding, including weights), and if the result is smaller. A streamed body, such as a file above 32
+// KiB (static_files.h), is compressed piece by piece while it is sent in chunks. A streamed body is compressed whatever
+// its length is, unless the length is known to be below bytes_min; at most streams_max streamed bodies are compressed
+// at a time. In a compressed response, Content-Encoding names the coding, Accept-Ranges is removed, and an ETag becomes
+// weak, because the bytes have changed. A weak tag never satisfies If-Match; therefore do not compress responses of
+// routes whose resources are changed by PUT with If-Match. Each response that could be compressed for some client has
+// Vary: Accept-Encoding, even if it was not compressed. The response to HEAD gets the same fields as the response to
+// GET. Add Compression before any middleware that makes or changes bodies, so that Compression gets the final bodies.
 //
-// These responses are not compressed: those with Content-Encoding, Content-Range or a digest (Content-Digest,
-// Repr-Digest, Digest, Content-MD5, as a field or an announced trailer); those with the status 206, which get Vary, or
-// a status without content; and those with Cache-Control: no-transform. An Accept-Encoding that excludes identity does
-// not cause a 406. Request bodies are not decompressed.
+// A response is not compressed if it has Content-Encoding, Content-Range or a digest (Content-Digest, Repr-Digest,
+// Digest or Content-MD5, as a field or as an announced trailer), if it has Cache-Control: no-transform, or if its
+// status is 206 or one without content. A 206 gets Vary all the same. A request whose Accept-Encoding excludes identity
+// is not rejected with 406. Request bodies are not decompressed.
 //
-// If a response contains a secret and text that an attacker chooses, its compressed size reveals the secret (BREACH):
-// do not use this for routes that send both over TLS.
+// If a response contains both a secret and text that an attacker chooses, its compressed size reveals the secret
+// (BREACH): do not use Compression for routes that send such responses over TLS.
 //
-// Threads: one object for all workers; each has its own coder (content_coder.h), made when it first compresses.
-// Cost:    that of the coder, in proportion to the content. The worker serves no other request while it compresses a
-//          piece: a complete body has at most bytes_max, a piece of a streamed one at most 64 KiB. No heap in steady
-//          state for a body of up to 64 KiB; each streamed body has a coder, of up to 2 MB.
+// Threads: one object for all workers; each worker has its own coder (content_coder.h), which is made when the worker
+//          first compresses a body.
+// Cost:    that of the coder, in proportion to the size of the body. While a worker compresses, it serves no other
+//          request; it compresses at most bytes_max of a complete body, and at most 64 KiB of a streamed body, without
+//          a break. In steady state, a body of up to 64 KiB needs no memory from the heap. Each streamed body needs a
+//          coder, of up to 2 MB.
 
 #pragma once
 
@@ -41,12 +43,13 @@
 
 namespace keel::http {
 
-// Selects which bodies are compressed, how strongly, and from which size.
+// Selects which bodies are compressed, and how strongly.
 struct CompressionOptions {
-  // Below this size the additional fields cost as many bytes as compression saves.
+  // Below this size, the additional fields take as many bytes as compression saves.
   std::size_t bytes_min = 1024;
-  std::size_t bytes_max = 1024 * 1024;  // Above this size compression would keep the worker busy for too long.
-  // Media types, without parameters. The subtype may be '*', or "*+json" for all subtypes with this ending (RFC 6839).
+  std::size_t bytes_max = 1024 * 1024;  // Above this size, compression would occupy the worker for too long.
+  // Media types, without parameters. The subtype may be '*', or "*+json" for all subtypes that end with "+json" (RFC
+  // 6839).
   std::vector<std::string> types = {"text/*",
                                     "application/json",
                                     "application/*+json",
@@ -62,18 +65,18 @@ struct CompressionOptions {
                                     "application/javascript",
                                     "application/graphql",
                                     "image/svg+xml"};
-  // The codings, in the order of preference when the client weighs them equally. Empty: all codings of this build. A
-  // coding that this build does not have is ignored.
+  // The codings; if a client accepts several with the same weight, the first of them is used. Empty: all codings that
+  // this build supports. A coding that this build does not support is ignored.
   std::vector<std::string> codings = {};
   CoderLevels levels = {};
-  // Number of streamed bodies that are compressed at the same time; further ones are sent uncompressed. A client that
-  // reads slowly occupies a coder for a long time.
+  // Number of streamed bodies that may be compressed at the same time; further ones are sent uncompressed. This number
+  // is limited because a client that reads slowly occupies a coder for a long time.
   std::size_t streams_max = 32;
 };
 
 class Compression {
  public:
-  // Options out of their range are a bug and abort.
+  // An option outside of its bounds is a bug and aborts.
   explicit Compression(CompressionOptions options = {});
   Compression(Compression&&) noexcept;
   ~Compression();

@@ -23,12 +23,13 @@
 namespace keel::http {
 namespace {
 
-constexpr std::size_t content_max = 1u << 30;  // The libraries have 32-bit sizes.
+constexpr std::size_t content_max = 1u << 30;  // The sizes in the libraries' interfaces have 32 bits.
 constexpr std::size_t idle_max = 4;
 #if KEEL_BROTLI
 constexpr int stream_window_bits = 17;
 
-// A brotli encoder cannot be reused: its memory blocks are kept for the next one, which asks for the same sizes.
+// A brotli encoder cannot be reused. Its memory blocks are kept for the next encoder, which needs blocks of the same
+// sizes.
 class Blocks {
  public:
   Blocks() = default;
@@ -79,7 +80,7 @@ struct ContentCoder::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() { drop_all_but(""); }
-  // Frees the memory of the other codings.
+  // Frees the memory of all codings except `kept`.
   void drop_all_but(std::string_view kept) noexcept {
     if (kept != "gzip" && std::exchange(has_gzip, false)) ::deflateEnd(&gzip);
 #if KEEL_BROTLI
@@ -93,8 +94,8 @@ struct ContentCoder::State {
 #endif
   }
 
-  // Each of these functions writes to `room`, which is smaller than the content, and returns nullopt when the result
-  // does not fit.
+  // Each of these functions writes to `room`, which is smaller than the content, and returns nullopt when the
+  // compressed content does not fit.
   std::optional<std::size_t> encode_gzip(std::string_view content, std::span<char> room) {
     if (!begin_gzip()) return std::nullopt;
     gzip.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
@@ -118,7 +119,7 @@ struct ContentCoder::State {
       gzip.next_out = reinterpret_cast<Bytef*>(out.reserve(room_bytes));
       gzip.avail_out = static_cast<uInt>(room_bytes);
       const int code = ::deflate(&gzip, ends ? Z_FINISH : Z_SYNC_FLUSH);
-      // Z_BUF_ERROR is not a failure: there was no more input.
+      // Z_BUF_ERROR is not a failure: it means that all input was used.
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return false;
       out.commit(room_bytes - gzip.avail_out);
       if (code == Z_STREAM_END) break;
@@ -184,7 +185,7 @@ struct ContentCoder::State {
     if (zstd == nullptr) zstd = ::ZSTD_createCCtx();
     return zstd != nullptr;
   }
-  // The window is the amount of content that the encoder keeps, and that the decoder must be able to keep.
+  // The window is the part of the content that both the encoder and the decoder have to keep in memory.
   bool begin_zstd() {
     constexpr int window_bits = 17;
     return has_zstd() && ::ZSTD_isError(::ZSTD_CCtx_reset(zstd, ZSTD_reset_session_and_parameters)) == 0 &&
@@ -204,7 +205,7 @@ struct ContentCoder::State {
   ZSTD_CCtx* zstd = nullptr;
 #endif
 
-  // The coding of the content that begin() was called for.
+  // Continues with the coding that was passed to begin().
   bool go_on(std::string_view piece, bool ends, Buffer& out) {
 #if KEEL_ZSTD
     if (coding == "zstd") return go_on_zstd(piece, ends, out);
@@ -215,9 +216,9 @@ struct ContentCoder::State {
     return go_on_gzip(piece, ends, out);
   }
 
-  static constexpr std::size_t room_bytes = 4096;  // How much output is requested at a time.
+  static constexpr std::size_t room_bytes = 4096;  // The number of output bytes that are requested at a time.
   const CoderLevels levels;
-  std::string_view coding;  // The coding; empty: no content has begun.
+  std::string_view coding;  // Empty: no content has begun.
   z_stream gzip;
   bool has_gzip = false;
 };
@@ -234,7 +235,7 @@ ContentCoder::~ContentCoder() = default;
 std::span<const std::string_view> ContentCoder::codings() noexcept { return ContentDecoder::codings(); }
 
 bool ContentCoder::encode(std::string_view coding, std::string_view content, Buffer& out) {
-  KEEL_CHECK(state_->coding.empty(), "a coder must end one content before it encodes another");
+  KEEL_CHECK(state_->coding.empty(), "end() must be called before encode()");
   if (content.size() < 2 || content.size() > content_max) return false;
   const std::span<char> room(out.reserve(content.size() - 1), content.size() - 1);
   std::optional<std::size_t> size;
@@ -252,7 +253,7 @@ bool ContentCoder::encode(std::string_view coding, std::string_view content, Buf
 
 bool ContentCoder::begin(std::string_view coding) {
   const auto known = std::ranges::find(codings(), coding);
-  KEEL_CHECK(known != codings().end(), "the content coding must be supported by this build");
+  KEEL_CHECK(known != codings().end(), "the content coding must be one that this build supports");
   state_->coding = *known;
   state_->drop_all_but(coding);
 #if KEEL_ZSTD
@@ -265,7 +266,7 @@ bool ContentCoder::begin(std::string_view coding) {
 }
 
 bool ContentCoder::write(std::string_view piece, Buffer& out) {
-  KEEL_CHECK(!state_->coding.empty(), "a content must be begun before it is written");
+  KEEL_CHECK(!state_->coding.empty(), "begin() must be called before write()");
   for (; piece.size() > content_max; piece.remove_prefix(content_max)) {
     if (!state_->go_on(piece.substr(0, content_max), false, out)) return false;
   }
@@ -273,7 +274,7 @@ bool ContentCoder::write(std::string_view piece, Buffer& out) {
 }
 
 bool ContentCoder::end(Buffer& out) {
-  KEEL_CHECK(!state_->coding.empty(), "a content must be begun before it is ended");
+  KEEL_CHECK(!state_->coding.empty(), "begin() must be called before end()");
   const bool went_on = state_->go_on({}, true, out);
   state_->coding = {};
   return went_on;

@@ -1,13 +1,13 @@
-// keel/http/middleware/content_coder.h — gzip, br and zstd coders whose state is reused from body to body.
+// keel/http/middleware/content_coder.h — compresses with gzip, br and zstd; a coder is reused for many bodies.
 //
-// gzip is always available; br and zstd if their libraries were found when Keel was built.
+// gzip is always available; br and zstd are available if their libraries were found when Keel was built.
 //
 //   coder.encode("gzip", content, out);                                       // what is there as a whole
 //   coder.begin("gzip") && coder.write(piece, out) && … && coder.end(out);    // what comes in pieces
 //
-// Threads: one at a time; a worker has one.
-// Cost:    the memory of the encoders, which is kept for the next body: up to about 0.3 MB for gzip, 1 MB each for br
-//          and zstd; for contents in pieces of at most 64 KiB, up to 2 MB in total.
+// Threads: one thread at a time; each worker has its own coder.
+// Cost:    the encoders keep their memory for the next body: up to about 0.3 MB for gzip, and 1 MB each for br and
+//          zstd; for contents in pieces of at most 64 KiB, up to 2 MB in total.
 
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace keel::http {
 
-// How hard each coding tries; more costs time and memory.
+// The compression levels. A higher level compresses better, but costs more time and memory.
 struct CoderLevels {
   int gzip = 5;    // 1 to 9.
   int brotli = 4;  // 0 to 11.
@@ -35,16 +35,17 @@ class ContentCoder {
   ContentCoder(ContentCoder&&) noexcept;
   ~ContentCoder();
 
-  // The codings among "zstd", "br" and "gzip" that this build has.
+  // The codings among "zstd", "br" and "gzip" that this build supports.
   static std::span<const std::string_view> codings() noexcept;
 
-  // Appends `content`, encoded with `coding`, to `out`. Returns false and leaves `out` unchanged if the result would
-  // not be smaller, or if there is no memory for the coder. `coding` is one of codings().
+  // Appends `content`, encoded with `coding`, to `out`. Returns false and leaves `out` unchanged if the compressed
+  // content would not be smaller, or if there is no memory for the coder. `coding` must be one of codings().
   bool encode(std::string_view coding, std::string_view content, Buffer& out);
 
-  // To encode a content in pieces, call begin(), write() for each piece, and end(). Each write() flushes: its output
-  // decodes to the whole piece. Many small pieces compress worse than few large ones. begin() drops an unfinished
-  // content. Each returns false if there is no memory for the coder, and the content ends there.
+  // To encode a content in pieces, call begin(), write() for each piece, and end(). Each write() flushes, so that a
+  // decoder can decode the whole piece from the output so far. Many small pieces compress less well than a few large
+  // pieces. begin() drops a content that was not ended. Each of the three functions returns false if there is no memory
+  // for the coder; the content then cannot be continued.
   bool begin(std::string_view coding);
   bool write(std::string_view piece, Buffer& out);
   bool end(Buffer& out);
@@ -54,10 +55,10 @@ class ContentCoder {
   std::unique_ptr<State> state_;
 };
 
-// Coders for contents in pieces, a bounded number at a time.
+// Lends coders for contents that are encoded in pieces; the number of lent coders is bounded.
 //
 // Threads:  lend() may be called, and a lease may end, on any thread.
-// Lifetime: outlives the coders that it lends.
+// Lifetime: the pool outlives the coders that it lends.
 class ContentCoders {
  public:
   struct GiveBack {
@@ -70,7 +71,7 @@ class ContentCoders {
   ContentCoders(const ContentCoders&) = delete;
   ContentCoders& operator=(const ContentCoders&) = delete;
 
-  // Null: the maximum number is in use.
+  // Returns null if the maximum number of coders is lent.
   Lease lend();
 
  private:
@@ -79,7 +80,8 @@ class ContentCoders {
   const std::size_t lent_max_;
   std::mutex mutex_;
   std::size_t lent_ = 0;
-  std::vector<std::unique_ptr<ContentCoder>> idle_;  // Only a few are kept, because each keeps its memory.
+  // Only a few idle coders are kept, because each of them keeps its memory.
+  std::vector<std::unique_ptr<ContentCoder>> idle_;
 };
 
 }  // namespace keel::http

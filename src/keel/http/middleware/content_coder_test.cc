@@ -154,16 +154,16 @@ TEST(ContentCoders, are_lent_and_taken_back_by_any_thread) {
 
 TEST(ContentCoderDeathTest, wants_its_calls_in_order) {
   Buffer out;
-  EXPECT_DEATH(ContentCoder().write("x", out), "begun before");
-  EXPECT_DEATH(ContentCoder().end(out), "begun before");
-  EXPECT_DEATH(ContentCoder().begin("deflate"), "the content coding must be supported by this build");
+  EXPECT_DEATH(ContentCoder().write("x", out), "must be called before write");
+  EXPECT_DEATH(ContentCoder().end(out), "must be called before end");
+  EXPECT_DEATH(ContentCoder().begin("deflate"), "the content coding must be one that this build supports");
   EXPECT_DEATH(
       {
         ContentCoder coder;
         coder.begin("gzip");
         coder.encode("gzip", "hello", out);
       },
-      "end one content");
+      "must be called before encode");
 }
 
 TEST(ContentCoderDeathTest, refuses_levels_out_of_range) {

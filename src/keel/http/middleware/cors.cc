@@ -22,8 +22,8 @@ std::string joined(const std::vector<std::string>& list) {
   return all;
 }
 
-// Scheme and host in lower case, and a port only if it is not the scheme's default: this is the form that browsers
-// send, and origins are compared byte by byte.
+// Whether `text` has the form in which browsers send an origin: scheme and host in lower case, and a port only if it is
+// not the default of the scheme. Other forms would match no request, because origins are compared byte by byte.
 bool is_origin(std::string_view text) noexcept {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos || scheme == 0) return false;
@@ -38,13 +38,13 @@ bool is_origin(std::string_view text) noexcept {
 }  // namespace
 
 Cors::Cors(CorsOptions options) : options_(std::move(options)) {
-  KEEL_CHECK(!options_.origins.empty(), "CORS needs the origins that it allows");
+  KEEL_CHECK(!options_.origins.empty(), "CORS needs at least one allowed origin");
   any_ = options_.origins.front() == "*";
   KEEL_CHECK(!any_ || options_.origins.size() == 1, "CORS must allow either \"*\" or named origins, not both");
-  KEEL_CHECK(!any_ || !options_.credentials, "CORS with credentials must name its origins: a browser refuses \"*\"");
+  KEEL_CHECK(!any_ || !options_.credentials, "CORS with credentials must name its origins: browsers reject \"*\"");
   for (const std::string& origin : options_.origins) {
     KEEL_CHECK(any_ || is_origin(origin),
-               "an origin must be a scheme, a host, and a port unless it is the default of the scheme: "
+               "an origin must consist of a scheme, a host, and a port unless it is the default of the scheme: "
                "\"https://app.example.com\"");
   }
   headers_ = joined(options_.headers);
@@ -74,7 +74,7 @@ std::optional<Response> Cors::before(Request& request) const {
   const auto method = request.header(request_method);
   const auto origin = request.header(Known::Origin);
   if (request.method() != Method::Options || !method || !origin) return std::nullopt;
-  if (request.allow().empty()) return std::nullopt;  // The path has its own OPTIONS, or does not exist.
+  if (request.allow().empty()) return std::nullopt;  // The path has its own handler for OPTIONS, or does not exist.
   const auto refused = [](std::string_view why) {
     return refuse(Status::Forbidden, why)
         .header("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");

@@ -1,20 +1,21 @@
-// keel/http/middleware/cors.h — which pages of other origins may use this service (Fetch standard, "HTTP-CORS
+// keel/http/middleware/cors.h — decides which pages of other origins may use this service (Fetch standard, "HTTP-CORS
 // protocol").
 //
 //   http::Cors cors({.origins = {"https://app.example.com"}, .credentials = true});
 //   router.group("/api").use(cors).get("/users", …);
 //
-// A preflight, which is OPTIONS with Origin and Access-Control-Request-Method, gets its response here, without a route
-// of its own: 204 with the allowed methods and fields, or 403 when the origin, the method or a field is not allowed.
-// The allowed methods are those that the path has handlers for. Every other response to an allowed origin has the
-// fields that permit its use; a response to another origin has none of them, and the browser withholds it from the
-// page. Vary names the request fields that the response depends on, so that no cache sends it to another origin.
+// The middleware itself responds to preflights, which are OPTIONS requests with Origin and
+// Access-Control-Request-Method, so they need no route. The response is 204 with the allowed methods and fields, or 403
+// when the origin, the method or a field is not allowed. The allowed methods are those for which the path has handlers.
+// Every other response to an allowed origin gets the fields that let a page read the response. A response to any other
+// origin gets none of these fields, so the browser does not let the page read it. Vary names the request fields on
+// which the response depends, so that no cache sends the response to another origin.
 //
-// CORS protects the data in responses, not the service: requests without Origin, and those of other origins, still
-// reach the handlers.
+// CORS protects only the data in responses: requests without Origin, and requests of origins that are not allowed,
+// still reach the handlers.
 //
 // Threads: one object for all workers.
-// Cost:    a comparison with each origin; no heap.
+// Cost:    a comparison with each of the allowed origins; no heap.
 
 #pragma once
 
@@ -29,23 +30,23 @@
 
 namespace keel::http {
 
-// Which origins, methods and fields are allowed.
+// The origins, methods and fields that are allowed.
 struct CorsOptions {
-  // "https://app.example.com", with the port unless it is the default of the scheme. {"*"}: every origin, and no
-  // credentials.
+  // Each origin is "https://app.example.com", with the port unless it is the default of the scheme. {"*"}: every origin
+  // is allowed, without credentials.
   std::vector<std::string> origins;
-  bool credentials = false;  // Pages may send cookies and authorization, and read the response.
-  // Request fields that pages may set, in addition to the ones that are always allowed (Accept, Accept-Language, …).
+  bool credentials = false;  // Pages may send requests with cookies and Authorization, and read the responses.
+  // Request fields that pages may set, in addition to those that are always allowed (Accept, Accept-Language, …).
   std::vector<std::string> headers = {"Content-Type", "Authorization"};
-  // Response fields that pages may read, in addition to the ones that are always allowed.
+  // Response fields that pages may read, in addition to those that are always allowed.
   std::vector<std::string> exposed = {};
   Duration max_age = Duration::seconds(600);  // How long a browser may keep the response to a preflight.
 };
 
 class Cors {
  public:
-  // These options are a bug and abort: no origin; an origin that is not scheme, host and port; "*" together with other
-  // origins or with credentials.
+  // Each of these is a bug and aborts: no origin; an origin that does not consist of scheme, host and port; "*"
+  // together with other origins or with credentials.
   explicit Cors(CorsOptions options);
 
   std::optional<Response> before(Request& request) const;

@@ -9,7 +9,8 @@ namespace keel::http {
 std::optional<Response> HttpsRedirect::before(Request& request) const {
   if (request.scheme() == "https") return std::nullopt;
   if (request.host().empty()) {
-    return refuse(Status::BadRequest, "this is served over https only, and the request does not name its host");
+    return refuse(Status::BadRequest,
+                  "this service is available only over https, and the request does not name its host");
   }
   std::string url = "https://" + std::string(request.host());
   if (options_.port != 443) url += ':' + std::to_string(options_.port);

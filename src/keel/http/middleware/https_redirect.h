@@ -1,12 +1,12 @@
-// keel/http/middleware/https_redirect.h — redirects requests without TLS to https.
+// keel/http/middleware/https_redirect.h — redirects requests that arrived without TLS to https.
 //
 //   http::Router router;
 //   router.use(http::HttpsRedirect());                    // of a listener on port 80, beside one with TLS
 //   http::HttpsRedirect({.port = 8443})
 //
-// Each request, whatever its path, gets 308 (RFC 9110 §15.4.9) to the same host, path and query with https; clients
-// repeat the request there with its method and body. A request that already uses https, according to Request::scheme(),
-// passes. A request that names no host (HTTP/1.0) gets 400.
+// Each request, whatever its path, is redirected with 308 (RFC 9110 §15.4.9) to the same host, path and query with
+// https; clients then repeat the request over https, with the same method and body. A request that already uses https,
+// according to Request::scheme(), is not redirected. A request without a host (HTTP/1.0) is rejected with 400.
 //
 // Threads: one object for all workers.
 
@@ -20,7 +20,7 @@
 
 namespace keel::http {
 
-// The target of the redirects.
+// Where requests are redirected to.
 struct HttpsRedirectOptions {
   std::uint16_t port = 443;
 };

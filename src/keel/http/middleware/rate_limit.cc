@@ -18,7 +18,7 @@ namespace {
 
 std::int64_t seconds_up(Duration duration) noexcept { return (duration.count_ns() + 999'999'999) / 1'000'000'000; }
 
-// A "text" and a number, on the stack.
+// Text and numbers, written on the stack.
 class Line {
  public:
   Line& text(std::string_view text) noexcept {
@@ -76,8 +76,8 @@ std::optional<Response> RateLimit::before(Request& request) const {
   });
   std::optional<std::string_view> client;
   if (!options.header.empty()) client = request.header(options.header);
-  // Preceded by a byte that no field contains, so that a client that can choose the field's value cannot make it equal
-  // to an address.
+  // The key of an address begins with a byte that no field contains. Otherwise, a client that can choose the value of
+  // the field could choose the key of another client's address.
   char tagged[1 + 8] = {'\0'};
   if (!client) {
     const Address address = request.client_address();

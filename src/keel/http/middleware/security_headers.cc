@@ -7,7 +7,8 @@ namespace keel::http {
 
 SecurityHeaders::SecurityHeaders(const SecurityHeadersOptions& options) {
   const auto add = [this](std::string_view name, std::string_view value) {
-    KEEL_CHECK(is_field_value(value), "a security header must be a line of text without control characters");
+    KEEL_CHECK(is_field_value(value),
+               "the value of a security header must be a line of text without control characters");
     if (!value.empty()) fields_.emplace_back(name, value);
   };
   add("Content-Security-Policy", options.content_security_policy);

@@ -1,12 +1,12 @@
-// keel/http/middleware/security_headers.h — response fields that make browsers more careful (OWASP Secure Headers).
+// keel/http/middleware/security_headers.h — sets response fields that make browsers stricter (OWASP Secure Headers).
 //
 //   router.use(http::SecurityHeaders());
 //   router.group("/pages").use(http::SecurityHeaders({.content_security_policy = "default-src 'self'"}));
 //
-// A field that the handler or an inner middleware has set is kept.
+// A field that the handler or an inner middleware has already set keeps its value.
 //
 // Threads: one object for all workers.
-// Cost:    a search of the response's fields for each field that it sets; no heap.
+// Cost:    for each field that is set, a search of the response's fields; no heap.
 
 #pragma once
 
@@ -21,24 +21,25 @@
 
 namespace keel::http {
 
-// An empty text leaves its field out. The defaults are for an API, which shows no pages.
+// An empty text means that the field is not sent. The defaults are for an API, which shows no pages.
 struct SecurityHeadersOptions {
   std::string content_security_policy = "default-src 'none'; frame-ancestors 'none'";
-  std::string frame_options = "DENY";  // X-Frame-Options, for browsers that do not know frame-ancestors.
+  std::string frame_options = "DENY";  // X-Frame-Options, for browsers that do not support frame-ancestors.
   std::string referrer_policy = "no-referrer";
   std::string cross_origin_opener_policy = "same-origin";
   std::string cross_origin_resource_policy = "same-origin";
   std::string permissions_policy = {};
-  bool nosniff = true;  // X-Content-Type-Options: browsers must not guess another content type.
-  // Strict-Transport-Security (RFC 6797): how long browsers reject plain HTTP. Use it only if everything is served with
-  // TLS, by this server or one in front of it. Zero: not sent.
+  // X-Content-Type-Options: browsers must not guess a content type other than the one that was sent.
+  bool nosniff = true;
+  // Strict-Transport-Security (RFC 6797): how long browsers reject plain HTTP. Use it only if the whole site is served
+  // with TLS, either by this server or by a proxy in front of this server. Zero: not sent.
   Duration hsts_max_age = {};
   bool hsts_subdomains = true;
 };
 
 class SecurityHeaders {
  public:
-  // An option that cannot be the value of a field is a bug and aborts.
+  // An option that contains a control character is a bug and aborts.
   explicit SecurityHeaders(const SecurityHeadersOptions& options = {});
 
   void after(Request& request, Response& response) const;

@@ -9,7 +9,7 @@ namespace keel::http {
 
 TokenBuckets::TokenBuckets(const Options& options, SipKey key) : key_(key) {
   KEEL_CHECK(options.tokens > 0 && options.per.count_ns() >= options.tokens,
-             "a bucket must hold at least one token, and be refilled by at most one each nanosecond");
+             "a bucket must hold at least one token, and must be refilled with at most one token each nanosecond");
   interval_ = options.per.count_ns() / options.tokens;
   burst_ = interval_ * options.tokens;
   const std::size_t size = std::bit_ceil(std::max<std::size_t>(options.keys_max, set_size));

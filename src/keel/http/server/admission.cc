@@ -14,8 +14,7 @@ bool Admission::refuses(Instant turn, Instant now, Duration delay, Duration dela
   }
   worst_ = std::max(worst_, delay);
   if (delay <= delay_max) return false;
-  // An iteration may be longer than the interval, so the current time decides whether the request is late, not the
-  // beginning of the iteration.
+  // Stores `now` and not the beginning of the iteration, because an iteration may take longer than admission_interval.
   late_last_ = now;
   if (late_since_.is_never()) late_since_ = late_last_;
   if (!overloaded_) overloaded_ = late_last_ - late_since_ >= admission_interval;

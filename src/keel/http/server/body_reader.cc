@@ -111,7 +111,7 @@ Error BodyReader::error() const noexcept {
     return Error(Code::ResourceExhausted, reason_);
   if (refusal_ == Status::RequestTimeout) return Error(Code::DeadlineExceeded, reason_);
   if (refusal_ != Status::Ok) return Error(Code::Protocol, reason_);
-  return Error(Code::Unavailable, "the peer closed the connection before the end of the body");
+  return Error(Code::Unavailable, "the client closed the connection before the end of the body");
 }
 
 }  // namespace keel::http

@@ -11,24 +11,26 @@
 //   }
 //   router.put("/files/{name}", &upload, {.body_bytes_max = 1u << 30, .streams_body = true});
 //
-// While no task reads, nothing is received, so that the peer is slowed down: at most the part of a body that came with
-// the head and one receive (64 KiB) are held. A client that waits for 100 (Continue) gets it when the first read has to
-// wait.
+// While no task reads, the server does not receive, which slows the client down. Therefore at most two parts of a body
+// are held in memory: the part that arrived with the head, and the bytes of one receive (64 KiB). A client that waits
+// for 100 (Continue) gets the 100 when the first read has to wait.
 //
-// Errors:    OutOfRange (413) when the body is larger than its route or server accepts; Protocol (400 and 431) when its
-//            framing is wrong; ResourceExhausted (503) when there is no memory for its trailers; DeadlineExceeded (408)
-//            when it arrives too slowly (Limits::body_timeout for one read, body_rate_min); Unavailable when the peer
-//            has finished before the end of the body. The next read returns the same error. If the handler ends with an
-//            error after such a failure, the response has the status of the failed read, whatever the error is; a
-//            response that the handler makes itself is sent. The connection ends in each case. If the peer has finished
-//            or is gone, the handler is stopped as well, and nothing is sent. The part of a body that a handler has not
-//            read is discarded after its response. If the rest is more than 256 KiB, or the client still waits for 100
-//            (Continue), the connection ends with the response.
+// Errors:    OutOfRange (413) when the body is larger than its route or the server accepts; Protocol (400 and 431) when
+//            the framing of the body is malformed; ResourceExhausted (503) when there is no memory for the trailers;
+//            DeadlineExceeded (408) when the body arrives too slowly (Limits::body_timeout for one read,
+//            body_rate_min); Unavailable when the client stops sending before the end of the body. Further reads return
+//            the same error. If the handler ends with any error after such a failure, the response has the status of
+//            the failed read; if the handler returns a response, that response is sent. After each of these errors, the
+//            connection ends. If the client has stopped sending or has disconnected, the handler is stopped, and
+//            nothing is sent. If a handler does not read the whole body, the remaining part is discarded after the
+//            response. If that part is larger than 256 KiB, or if the client still waits for 100 (Continue), the
+//            connection ends after the response.
 // Trailers:  use Request::trailer() after a read has returned the empty chunk.
 // Lifetime:  that of the Request; a chunk is valid until the next read.
-// Threads:   the worker. One task reads at a time; the read of a second one is a Bug (base/bug.h).
-// Cancel:    a cancelled read loses no bytes and may be repeated.
-// Cost:      on io_uring only the bytes that came with the head are copied; no heap in steady state.
+// Threads:   the worker. Only one task may read at a time; a read by a second task is a Bug (base/bug.h).
+// Cancel:    a cancelled read loses no bytes, and may be repeated.
+// Cost:      with io_uring, only the bytes that arrived with the head are copied; in steady state, no memory is
+//            allocated from the heap.
 
 #pragma once
 
@@ -51,11 +53,12 @@ namespace keel::http {
 
 class BodyReader;
 
-// One read: the operation of Request::read_body().
+// One read of a body: the awaitable that Request::read_body() returns.
 class [[nodiscard]] BodyRead : public Leaf {
  public:
   using Value = Chunk;
-  // Makes a read of a body that has already arrived: yields `whole`, then the end.
+  // Makes a read of a body that has already arrived: the first read yields `whole`, and the next one the end of the
+  // body.
   explicit BodyRead(Chunk whole) noexcept : chunk_(whole) {}
   explicit BodyRead(BodyReader& reader) noexcept : Leaf(&cancel), reader_(&reader) {}
   bool start();
@@ -69,62 +72,64 @@ class [[nodiscard]] BodyRead : public Leaf {
   bool cancelled_ = false;
 };
 
-// Passes a body from its connection, which calls all functions here, to its handler.
+// Passes a body from its connection to its handler; the connection calls all functions of this class.
 class BodyReader {
  public:
-  // Tells the connection that the reader waits for bytes, or has reached the end of the body: all bytes received so far
-  // have been used. It is called from inside the handler, which must not be woken during the call.
+  // Tells the connection that the reader has used all bytes received so far, and either waits for more or has reached
+  // the end of the body. Wanted is called from inside the handler, so it must not wake the handler.
   using Wanted = void (*)(BodyReader&) noexcept;
 
   BodyReader() = default;
   BodyReader(const BodyReader&) = delete;
   BodyReader& operator=(const BodyReader&) = delete;
 
-  // `first`: the bytes that arrived with the head; they are copied.
+  // `first` is the part of the body that arrived with the head; it is copied.
   void begin(const BodyDecoder& decoder, std::string_view first, Wanted wanted);
 
-  // Passes bytes to the waiting read, or to the next one; they must stay valid until Wanted is called. True: there is a
-  // reason to wake the task.
+  // Passes bytes to the waiting read, or to the next one; the bytes must stay valid until Wanted is called. Returns
+  // true if the task should be woken.
   bool arrived(std::string_view bytes) noexcept;
-  // The received bytes are not needed any more.
+  // Whether the reader no longer needs the bytes that were passed to it.
   bool has_used_all() const noexcept { return left_.empty() && next_.empty(); }
-  // The rest of the body will not arrive, or is rejected: every read fails from now on.
+  // Call it when the rest of the body will not arrive, or is rejected: every further read fails.
   void refuse(Status status, const char* reason) noexcept;
-  // Ends the body when there is no longer a client to respond to.
+  // Ends the body because there is no client to respond to any more.
   void lose() noexcept;
-  // The waiting task continues; it may end, together with everything that belongs to it.
+  // Lets the waiting task continue. The task may end during the call, and this object may be destroyed with it.
   void wake() noexcept;
 
-  // Drops the received bytes that have not been read; pass bytes that arrive later to discard(). Returns the number of
-  // dropped bytes.
+  // Drops the received bytes that were not read; from then on, pass newly received bytes to discard(). Returns the
+  // number of dropped bytes.
   std::size_t discard_held() noexcept;
-  // Discards newly received bytes; returns how many of them belonged to the body.
+  // Discards newly received bytes, and returns how many of them belonged to the body.
   std::size_t discard(std::string_view received) noexcept;
 
-  // A task waits for a piece, and none has arrived.
+  // Whether a task waits for a piece of the body, and no piece has arrived.
   bool is_waited_for() const noexcept {
     return waiting_ != nullptr && next_.empty() && !is_over() && refusal_ == Status::Ok && !lost_;
   }
   bool is_over() const noexcept { return decoder_.is_over(); }
   const BodyDecoder& decoder() const noexcept { return decoder_; }
-  // The status with which the body was rejected; Ok: it was not rejected. After a rejection `reason` is a literal.
+  // The status with which the body was rejected; Ok: it was not rejected. After a rejection, `reason` is a string
+  // literal.
   Status refusal() const noexcept { return refusal_; }
   const char* reason() const noexcept { return reason_; }
   bool is_lost() const noexcept { return lost_; }
-  // Keeps a part of the trailers; they are complete when the body has ended. Handlers read them through the Request.
+  // Keeps a part of the trailers; the trailers are complete when the body has ended. Handlers read the trailers through
+  // the Request.
   void keep_trailers(std::string_view part) { trailers_.append(part); }
   std::string_view end_trailers() noexcept {
     trailers_.end();
     return trailers();
   }
   std::string_view trailers() const noexcept { return is_over() ? trailers_.lines() : std::string_view(); }
-  // Bytes that followed the end of the body.
+  // Received bytes that follow the end of the body.
   std::string_view left_over() const noexcept { return is_over() ? left_ : std::string_view(); }
 
  private:
   friend class BodyRead;
   bool start(BodyRead& read);
-  // Finds the next piece; false: more bytes are needed.
+  // Finds the next piece; returns false if more bytes are needed.
   bool advance() noexcept;
   void keep_or_refuse(std::string_view trailers) noexcept;
   Error error() const noexcept;

@@ -1,4 +1,5 @@
-// keel/http/server/body_transform.h — changes the body of a response while it is sent: a coding, a cipher, a filter.
+// keel/http/server/body_transform.h — changes the body of a response while it is sent, for example to compress, encrypt
+// or filter it.
 //
 //   class CrlfLines final : public http::BodyTransform {
 //    public:
@@ -14,19 +15,20 @@
 //     if (response.is_streamed()) response.transform(*new CrlfLines);
 //   }
 //
-// Response::transform() passes a transform to a response. Bytes that the response's task writes pass the transforms
-// in the order in which they were added; http::Compression is one of them. A response with a complete body has no
-// transforms: middleware changes such a body with Response::replace_content().
+// To add a transform to a response, call Response::transform(). The bytes that the response's task writes pass through
+// the transforms in the order in which the transforms were added; http::Compression adds such a transform. Only
+// streamed bodies are transformed: to change a complete body, middleware calls Response::replace_content().
 //
-// Result:    write() and end() append to `out` the bytes that are ready, if there are any.
-// Errors:    an error of write() or end() ends the body: BodyWriter::write() gives the error to the task, the
-//            connection is reset and the error logged. An exception counts as an error. No function of the transform
-//            except release() is called after an error.
-// Ownership: a transform manages its own memory: release() is called once, as the last call, whether or not the body
-//            was written.
+// Result:    write() and end() append the bytes that are ready to `out`; there may be none.
+// Errors:    an error of write() or end() ends the body: BodyWriter::write() returns the error to the task, the
+//            connection is reset, and the error is logged. An exception is treated as an error. After an error, no
+//            function of the transform except release() is called.
+// Ownership: a transform frees its own memory in release(), which is called once, as the last call, even if the body
+//            was never written.
 // Lifetime:  `piece` and `out` are valid only during the call.
 // Threads:   the worker of the response.
-// Cost:      two indirect calls for each 64 KiB, or for each write. `out` keeps its memory from call to call.
+// Cost:      two indirect calls for each write, and for each 64 KiB of a larger write. `out` keeps its memory between
+//            calls.
 
 #pragma once
 
@@ -42,13 +44,14 @@ class BodyTransform {
   BodyTransform(const BodyTransform&) = delete;
   BodyTransform& operator=(const BodyTransform&) = delete;
 
-  // Appends the transformed `piece`, which is the next part of the body. A piece from the task has at most 64 KiB; a
-  // later transform gets what the previous one appended. It may be a long time until the next piece follows, and until
-  // then the client does not see bytes that the transform holds back.
+  // Transforms `piece`, which is the next part of the body, and appends the result to `out`. A piece that comes
+  // directly from the task has at most 64 KiB; a piece for a later transform consists of all bytes that the previous
+  // transform appended in one call. The transform should not hold bytes back for long: the client does not see them
+  // before the next piece, which may follow much later.
   virtual Result<> write(std::string_view piece, Buffer& out) = 0;
   // Called at the end of the body; appends the remaining bytes.
   virtual Result<> end(Buffer& out) = 0;
-  // The last call: the transform deletes itself, or returns to the pool that lent it.
+  // The last call of all: the transform deletes itself, or goes back to the pool that lent it.
   virtual void release() noexcept = 0;
 
  protected:

@@ -83,12 +83,13 @@ bool BodyWriter::Write::start() {
   return false;
 }
 
-// True: the write is complete, or the connection has ended.
+// Returns true if the write is complete or the connection has ended.
 bool BodyWriter::Write::go_on() noexcept {
   if (writer_.transforms_ == nullptr) return writer_.exchange_->write(rest_);
   constexpr std::size_t transformed_at_once = 64 * 1024;
   while (true) {
-    // This includes the rest of a cancelled write, because a transform cannot be undone.
+    // The tail may contain the rest of a cancelled write. This rest is sent as well, because a transform cannot be
+    // undone.
     std::string_view changed = writer_.tail();
     const bool is_done = changed.empty() || writer_.exchange_->write(changed);
     writer_.changed_queued_ = writer_.changed_.size() - changed.size();
@@ -109,7 +110,7 @@ void BodyWriter::Write::cancel(Leaf& leaf) noexcept {
 
 Result<> BodyWriter::Write::take() noexcept {
   if (too_long_) {
-    return Error::from_bug(Bug("write() is given more bytes than the length that was announced for the body", place()));
+    return Error::from_bug(Bug("write() is given more bytes than the announced length of the body allows", place()));
   }
   if (writer_.failure_) return writer_.failure_->clone();
   if (cancelled_) return fail(Code::Cancelled, "writing the body was cancelled");

@@ -36,7 +36,7 @@ bool has_coding(Request& request) {
 
 }  // namespace
 
-// RFC 8949 §9.5 registers the suffix.
+// RFC 8949 §9.5 registers the suffix +cbor.
 bool has_cbor(const Request& request) noexcept {
   constexpr std::string_view suffix = "+cbor";
   const std::string_view type = type_of_body(request);
@@ -74,7 +74,7 @@ BodyForm accepted_form(Request& request) {
 }
 
 Response not_acceptable() {
-  return refuse(Status::NotAcceptable, "this path produces application/json, application/cbor")
+  return refuse(Status::NotAcceptable, "this path can produce only application/json or application/cbor")
       .header("Vary", "Accept");
 }
 

@@ -5,21 +5,23 @@
 //     return http::json_or_cbor(request, http::Status::Created, reading);            // as Accept asks
 //   }
 //
-// For a route that uses only CBOR, call read_cbor() and cbor_response(). A struct is described once for both forms:
-// data/cbor.h says how it is written. Problem documents stay JSON (RFC 9457).
+// For a route that uses only CBOR, call read_cbor() and cbor_response(). One description of a struct serves both forms;
+// data/cbor.h defines how the struct is written. Problem documents are always JSON (RFC 9457).
 //
-// Result:   read_…: a T, or one error with all that is wrong (rejection.h), whose response is a problem document. 415:
-//           another Content-Type than application/cbor (or one that ends in +cbor), or a body with a content coding;
-//           Accept, for PATCH Accept-Patch, names what is taken. 400: no CBOR, with the byte. 422: every violation,
-//           with its JSON Pointer. read_json_or_cbor takes a body without a Content-Type for JSON, and so rejects it.
-//           json_or_cbor: JSON or CBOR, whichever Accept prefers, JSON where it does not care; with Vary: Accept. 406
-//           if it accepts neither. Parameters of media types are ignored, except the weight.
-// Errors:   read_… on a route that streams its body, and in a middleware before the body has arrived, are a Bug
+// Result:   read_…: a T, or one error that describes everything wrong with the body (rejection.h); its response is a
+//           problem document. 415: the Content-Type is neither application/cbor nor a type that ends in +cbor, or the
+//           body has a content coding; Accept (for PATCH, Accept-Patch) names the accepted types. 400: the body is not
+//           CBOR; the detail names the byte. 422: the body has violations; each is listed with its JSON Pointer.
+//           read_json_or_cbor() treats a body without a Content-Type as JSON, so the body is rejected. json_or_cbor()
+//           returns a response in the form that Accept prefers, or in JSON if Accept has no preference, with Vary:
+//           Accept; the response is a 406 if the client accepts neither form. Parameters of media types are ignored,
+//           except the weight.
+// Errors:   calling read_… on a route that streams its body, or in a middleware before the body has arrived, is a Bug
 //           (base/bug.h).
 // Lifetime: std::string_view fields are valid as long as the request.
 // Threads:  the worker of the request.
-// Cost:     that of cbor::read() and cbor::write(); no heap for a T of views. `keel api init` does not record what
-//           these functions read and write.
+// Cost:     that of cbor::read() and cbor::write(); no heap for a T of views. `keel api init` does not record the types
+//           that these functions read and write.
 
 #pragma once
 
@@ -59,7 +61,7 @@ bool read_binary_value(void* value, std::string_view bytes, Arena& arena, Violat
 
 }  // namespace internal
 
-// The body as CBOR.
+// Reads the body as CBOR.
 template <class T>
 Result<T> read_cbor(Request& request, std::source_location place = std::source_location::current()) {
   T value{};
@@ -67,7 +69,7 @@ Result<T> read_cbor(Request& request, std::source_location place = std::source_l
   return value;
 }
 
-// The body as CBOR if Content-Type says so, otherwise as Request::json() reads it.
+// Reads the body as CBOR if Content-Type says so, and otherwise as JSON, like Request::json().
 template <class T>
 Result<T> read_json_or_cbor(Request& request, std::source_location place = std::source_location::current()) {
   if (internal::has_cbor(request)) return read_cbor<T>(request, place);
@@ -83,7 +85,7 @@ Response cbor_response(Status status, const T& value) {
   return Response::body(status, std::move(bytes), "application/cbor");
 }
 
-// `value` in the form that the client accepts.
+// A response with `value` in the form that the client prefers.
 template <class T>
 Response json_or_cbor(Request& request, Status status, const T& value) {
   const internal::BodyForm form = internal::accepted_form(request);

@@ -9,10 +9,10 @@
 namespace keel::http {
 namespace {
 
-// The limits of browsers (RFC 6265bis §5.6).
+// Browsers drop cookies above these limits (RFC 6265bis §5.6).
 constexpr std::size_t pair_bytes_max = 4096;
 constexpr std::size_t attribute_bytes_max = 1024;
-// Ten years: browsers limit longer times, and the number stays short.
+// Ten years; browsers limit longer times anyway, and the bound keeps the number short.
 constexpr std::int64_t max_age_seconds_max = std::int64_t{10} * 365 * 24 * 3600;
 
 bool is_cookie_octets(std::string_view text) noexcept {
@@ -23,7 +23,7 @@ bool is_cookie_octets(std::string_view text) noexcept {
   return true;
 }
 
-// av-octet of RFC 6265 §4.1.1, with the bound of browsers.
+// Whether `text` consists of av-octets (RFC 6265 §4.1.1) and is not longer than browsers allow.
 bool is_attribute(std::string_view text) noexcept {
   return text.size() <= attribute_bytes_max && is_field_value(text) && text.find(';') == std::string_view::npos;
 }
@@ -35,31 +35,32 @@ bool is_domain(std::string_view text) noexcept {
   return is_attribute(text);
 }
 
-// Returns the message about the cookie's first mistake, or null.
+// Returns the message about the first mistake in the cookie, or null.
 const char* mistake_of(const SetCookie& cookie) noexcept {
   if (!is_token(cookie.name)) return "cookie: the name is not a token";
   if (!is_cookie_octets(cookie.value)) {
-    return "cookie: the value has a byte that is not allowed there; encode it";
+    return "cookie: the value has a byte that is not allowed in it; encode the value";
   }
   if (cookie.name.size() + cookie.value.size() > pair_bytes_max) {
-    return "cookie: name and value have more than 4,096 bytes, so browsers drop it";
+    return "cookie: name and value have more than 4,096 bytes together, so browsers drop the cookie";
   }
   if (!cookie.path.starts_with('/') || !is_attribute(cookie.path)) {
-    return "cookie: the path does not begin with '/', or cannot be sent";
+    return "cookie: the path does not begin with '/', is longer than 1,024 bytes, or contains a character that cannot "
+           "be sent";
   }
   if (!is_domain(cookie.domain)) return "cookie: the domain is not a host name";
   if (cookie.same_site == SameSite::None && !cookie.secure) {
-    return "cookie: SameSite=None needs Secure, without which browsers drop it";
+    return "cookie: SameSite=None requires Secure, because browsers drop the cookie otherwise";
   }
   // Browsers compare the prefixes without regard to case (RFC 6265bis §4.1.3).
   const auto has_prefix = [&](std::string_view prefix) {
     return equals_ignore_case(cookie.name.substr(0, prefix.size()), prefix);
   };
   if (has_prefix("__Secure-") && !cookie.secure) {
-    return "cookie: the prefix __Secure- needs Secure";
+    return "cookie: the prefix __Secure- requires Secure";
   }
   if (has_prefix("__Host-") && (!cookie.secure || cookie.path != "/" || !cookie.domain.empty())) {
-    return "cookie: the prefix __Host- needs Secure, the path '/' and no domain";
+    return "cookie: the prefix __Host- requires Secure, the path '/' and no domain";
   }
   return nullptr;
 }
@@ -68,8 +69,8 @@ const char* mistake_of(const SetCookie& cookie) noexcept {
 
 Cookies::Cookies(const RequestHead& head, int pairs_max) noexcept : head_(head), left_(pairs_max) {}
 
-// The next Cookie field. By RFC 6265 §5.4 a browser sends only one; RFC 9113 §8.2.3 lets a proxy divide it into
-// several.
+// Moves to the next Cookie field. By RFC 6265 §5.4 a browser sends only one Cookie field, but RFC 9113 §8.2.3 lets a
+// proxy divide it into several.
 bool Cookies::next_field() noexcept {
   if (!head_.has(Known::Cookie)) return false;
   while (field_ < head_.field_count()) {
@@ -119,7 +120,7 @@ Result<> set_cookie(Response& response, const SetCookie& cookie, std::source_loc
   text.push_back('=');
   text.append(cookie.value);
   if (cookie.max_age) {
-    // Rounded up: half a second must not become "expired".
+    // The time is rounded up, because half a second must not become 0, which means "expired".
     const std::int64_t ns = cookie.max_age->count_ns();
     const std::int64_t whole = ns / 1'000'000'000 + (ns % 1'000'000'000 > 0 ? 1 : 0);
     const std::int64_t seconds = std::clamp<std::int64_t>(whole, 0, max_age_seconds_max);

@@ -36,8 +36,9 @@ Task<> stop_with_drain(BodyWriter& out, Scope& tasks, bool& is_draining) {
 
 Task<> EventWriter::send(std::string_view data, std::string_view type, std::string_view id,
                          std::source_location place) {
-  KEEL_EXPECT_AT(!has_line_break(type), "the type of an event has a line break", place);
-  KEEL_EXPECT_AT(!has_line_break(id) && !id.contains('\0'), "the id of an event has a line break or a NUL", place);
+  KEEL_EXPECT_AT(!has_line_break(type), "the type of an event must not contain a line break", place);
+  KEEL_EXPECT_AT(!has_line_break(id) && !id.contains('\0'), "the id of an event must not contain a line break or a NUL",
+                 place);
   const Mutex::Lock lock = co_await sending_.lock();
   text_.clear();
   if (!type.empty()) append_field(text_, "event", type);
@@ -54,7 +55,7 @@ Task<> EventWriter::send(std::string_view data, std::string_view type, std::stri
 }
 
 Task<> EventWriter::retry(Duration wait, std::source_location place) {
-  KEEL_EXPECT_AT(wait >= Duration(), "retry() of an event stream got a time below zero", place);
+  KEEL_EXPECT_AT(wait >= Duration(), "retry() of an event stream must be given a time of at least zero", place);
   const Mutex::Lock lock = co_await sending_.lock();
   text_.clear();
   append_field(text_, "retry", std::to_string(wait.count_ms()));
@@ -76,7 +77,9 @@ Task<> EventWriter::write_body(BodyWriter& out, Callable& follow) {
   bool is_draining = false;
   Scope tasks;
   tasks.spawn(run(events, follow, tasks, result), OnError::Ignore);
-  if (tasks.running() != 0) {  // If no task runs, nothing has waited, and an error can still become the response.
+  // If the task has already ended, it never waited. In this case nothing was sent, and the error of the task can still
+  // become the response.
+  if (tasks.running() != 0) {
     tasks.spawn(events.keep_alive(), OnError::Ignore);
     tasks.spawn(stop_with_drain(out, tasks, is_draining), OnError::Ignore);
   }

@@ -9,18 +9,19 @@
 //     return http::Response::events(*this, &Prices::follow, std::string(request.header("Last-Event-ID").value_or("")));
 //   }
 //
-// Response::events() takes a function and its arguments as Response::stream() does (response.h), and adds
-// `Cache-Control: no-store` and `X-Accel-Buffering: no`, so that neither caches nor nginx hold events back. While the
-// function waits, the stream sends a comment every 15 seconds, so that proxies keep the connection and the server
-// notices when a client is gone. When the function returns, the response ends, and a browser connects again.
+// Response::events() takes a function and its arguments, like Response::stream() (response.h). It adds `Cache-Control:
+// no-store` and `X-Accel-Buffering: no`, so that neither caches nor nginx hold events back. While the function waits,
+// the stream sends a comment every 15 seconds, so that proxies keep the connection open and the server notices when a
+// client has disconnected. When the function returns, the response ends; a browser then reconnects.
 //
-// Errors:    send: a bug (base/bug.h) for a type or an id with a line break, and for an id with a NUL; nothing is sent
-//            then. retry: the same for a time below zero. Otherwise as BodyWriter::write(). An error of the function
-//            ends the response as it does for a stream().
+// Errors:    send: a type or an id with a line break, and an id with a NUL, are a bug (base/bug.h), and nothing is
+//            sent. retry: a time below zero is a bug as well. Otherwise as BodyWriter::write(). If the function fails,
+//            the response ends as it does for stream().
 // Cancel:    as for a BodyWriter (body_writer.h): the task is stopped when the client disconnects or receives no bytes,
-//            and when the server drains. After a cancelled send it is unknown how much of the event is queued.
-// Threads:   the worker. Several tasks may send; their calls are executed one after the other.
-// Cost:      an event is copied twice; no heap in steady state. A timer, and a task that sends the comments.
+//            and when the server drains. After a cancelled send, it is unknown how many bytes of the event are queued.
+// Threads:   the worker. Several tasks may send at the same time; their events are sent one after the other.
+// Cost:      each event is copied twice; in steady state, no memory is allocated from the heap. Each stream also has a
+//            timer, and a task that sends the comments.
 
 #pragma once
 
@@ -43,13 +44,13 @@ class EventWriter {
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  // Sends one event. `data` is any text, each line of which becomes a line of the event; clients see the type "message"
-  // if `type` is empty; a client that connects again sends the last `id` that was not empty as Last-Event-ID. The texts
-  // must be valid until then.
+  // Sends one event. `data` is any text; each of its lines becomes a line of the event. If `type` is empty, clients see
+  // the type "message". A client that reconnects sends the last `id` that was not empty as Last-Event-ID. The three
+  // texts must be valid until the task completes.
   Task<> send(std::string_view data, std::string_view type = {}, std::string_view id = {},
               std::source_location place = std::source_location::current());
-  // Asks the client to wait this long before it connects again, when this response has ended: whole milliseconds, 0 or
-  // more.
+  // Asks the client to wait for this time before it reconnects after the end of this response; the time is in whole
+  // milliseconds, 0 or more.
   Task<> retry(Duration wait, std::source_location place = std::source_location::current());
 
   // The body of Response::events(): runs `follow` to its end.
@@ -61,7 +62,7 @@ class EventWriter {
 
   BodyWriter& out_;
   Mutex sending_;
-  Buffer text_;  // The lines that are being sent.
+  Buffer text_;  // The lines of the event that is being sent.
 };
 
 }  // namespace keel::http

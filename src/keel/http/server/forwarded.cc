@@ -13,7 +13,7 @@
 namespace keel::http {
 namespace {
 
-// "192.0.2.7", "192.0.2.7:80", "[2001:db8::1]:80", and for X-Forwarded-For "2001:db8::1".
+// Parses "192.0.2.7", "192.0.2.7:80", "[2001:db8::1]:80" and, for X-Forwarded-For, "2001:db8::1".
 std::optional<Address> node(std::string_view text) noexcept {
   std::string_view host = text;
   std::string_view port;
@@ -31,9 +31,9 @@ std::optional<Address> node(std::string_view text) noexcept {
   if (!port.empty()) {
     if (port.front() != ':') return std::nullopt;
     const auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), number);
-    if (error != std::errc() || end != port.data() + port.size()) number = 0;  // An obfuscated port: no harm.
+    if (error != std::errc() || end != port.data() + port.size()) number = 0;  // An obfuscated port is accepted as 0.
   }
-  // The text is made without that of an error, which would cost memory.
+  // inet_pton() instead of Address::ip(), whose error message would need memory.
   char buffer[INET6_ADDRSTRLEN + 1];
   if (host.empty() || host.size() >= sizeof buffer) return std::nullopt;
   std::memcpy(buffer, host.data(), host.size());
@@ -53,7 +53,7 @@ std::optional<Address> node(std::string_view text) noexcept {
   return std::nullopt;
 }
 
-// The host in a field, without its port; empty: there is no valid one.
+// The host in the value of a field, without the port; empty if the value has no valid host.
 std::string_view host_of(std::string_view text) noexcept {
   std::size_t end = text.size();
   if (text.starts_with('[')) {
@@ -80,12 +80,13 @@ std::string_view scheme_of(std::string_view text) noexcept {
   return {};
 }
 
-// Returns the elements of all fields of one name, from the last to the first.
+// Iterates over the elements of all fields with one name, from the last element to the first.
 class FromTheRight {
  public:
   FromTheRight(const RequestHead& head, std::string_view name) noexcept
       : head_(head), name_(name), field_(head.field_count()) {}
-  // False when none is left. Quoted commas do not end an element, and escaped quotes do not end a quoted text.
+  // Returns false when no element is left. A comma inside quotes does not end an element, and an escaped quote does not
+  // end a quoted text.
   bool next(std::string_view& element) noexcept {
     while (!in_field_) {
       if (field_ == 0) return false;
@@ -109,7 +110,7 @@ class FromTheRight {
   }
 
  private:
-  // Whether the character there has an odd number of backslashes before it (RFC 9110 §5.6.4).
+  // Whether the character at `at` is escaped: it has an odd number of backslashes directly before it (RFC 9110 §5.6.4).
   bool is_escaped(std::size_t at) const noexcept {
     std::size_t backslashes = 0;
     while (backslashes < at && rest_[at - 1 - backslashes] == '\\') ++backslashes;
@@ -123,7 +124,8 @@ class FromTheRight {
   bool in_field_ = false;
 };
 
-// None when there are several fields: a proxy that adds its own field to a client's does not say which is which.
+// If there are several fields, all are ignored: a proxy may have added its own field to that of the client, and the
+// server cannot tell them apart.
 std::optional<Address> real_ip(const RequestHead& head) noexcept {
   std::string_view text, another;
   FromTheRight values(head, "x-real-ip");
@@ -135,14 +137,14 @@ struct Element {
   std::string_view by_for, proto, host;
 };
 
-// RFC 7239 §4: pairs with ';' between them; a value is a token or quoted.
+// RFC 7239 §4: an element consists of pairs with ';' between them; a value is a token or a quoted text.
 Element forwarded_element(std::string_view text) noexcept {
   Element element;
   while (!text.empty()) {
     std::size_t end = 0;
     for (bool quoted = false; end < text.size() && (quoted || text[end] != ';'); ++end) {
       if (text[end] == '"') quoted = !quoted;
-      if (text[end] == '\\' && quoted && end + 1 < text.size()) ++end;  // The next character is escaped.
+      if (text[end] == '\\' && quoted && end + 1 < text.size()) ++end;  // Skips the escaped character.
     }
     const std::string_view pair = trim_blanks(text.substr(0, end));
     text.remove_prefix(end == text.size() ? end : end + 1);
@@ -169,7 +171,7 @@ std::string_view client_of(const Address& address) noexcept {
   }
   if (address.family() == AF_INET6) {
     const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(address.system())->sin6_addr;
-    // The address is that of an IPv4 client on an IPv6 socket.
+    // A client that connects to an IPv6 socket over IPv4 has an IPv4-mapped address.
     if (IN6_IS_ADDR_V4MAPPED(&v6)) return bytes(v6.s6_addr + 12, 4);
     return bytes(&v6, 8);
   }
@@ -200,7 +202,7 @@ Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trus
     if (is_proxy) origin.client = real_ip(head).value_or(peer);
   } else {
     for (FromTheRight hops(head, is_standard ? "forwarded" : "x-forwarded-for"); hops.next(text);) {
-      if (text.empty()) continue;  // RFC 9110 §5.6.1: an empty element of a list.
+      if (text.empty()) continue;  // RFC 9110 §5.6.1: a list may have empty elements.
       told = is_standard ? forwarded_element(text) : Element{text, {}, {}};
       if (!is_proxy) break;
       const std::optional<Address> client = node(told.by_for);

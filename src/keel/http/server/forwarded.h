@@ -1,18 +1,18 @@
-// keel/http/server/forwarded.h — the client, scheme and host of a request that arrived through proxies: Forwarded (RFC
-// 7239), X-Forwarded-For, X-Real-IP, X-Forwarded-Proto, X-Forwarded-Host.
+// keel/http/server/forwarded.h — finds the client, scheme and host of a request that arrived through proxies, in these
+// fields: Forwarded (RFC 7239), X-Forwarded-For, X-Real-IP, X-Forwarded-Proto, X-Forwarded-Host.
 //
 //   const Origin origin = origin_of(head, peer, {.proxies = networks, .forwarded_by = ForwardedBy::XForwarded});
 //
-// Anybody can send these fields, so an element is trusted only if a trusted proxy wrote it: elements are read from the
-// right, as long as the address that sent the element is in one of the trusted networks. The client is the first
-// address that is in none of these networks, or else the leftmost address.
+// Anybody can send these fields, so an element is trusted only if a trusted proxy wrote it. The elements are read from
+// right to left, as long as the address of the sender that wrote the element is in one of the trusted networks. The
+// client is the first address found that is in none of these networks; if there is none, it is the leftmost address.
 //
-// A proxy writes one of the three fields that name the client, and passes on the other two as the client wrote them.
-// Trust::forwarded_by says which one the proxies write; the other two are ignored, even if the named one is missing. A
-// value that is not an address (garbage, "unknown", an obfuscated name) is ignored and the peer's own address is used;
-// the same holds for more than one X-Real-IP field. Scheme and host come from the element of Forwarded that names the
-// client, or from the last element of their X- field; a scheme other than http and https, or an invalid host, counts as
-// missing.
+// A proxy writes one of the three fields that name the client, and forwards the other two as the client sent them.
+// Trust::forwarded_by says which of the three the proxies write; the other two are ignored, even if the field that the
+// proxies write is missing. If the value is not an address (garbage, "unknown", an obfuscated name), or if there are
+// several X-Real-IP fields, the address of the peer is used. The scheme and the host come from the element of Forwarded
+// that names the client, or from the last element of X-Forwarded-Proto and X-Forwarded-Host. A scheme other than http
+// and https, and an invalid host, are treated as missing.
 //
 // Threads: functions.
 // Cost:    one pass over these fields; no allocation.
@@ -41,35 +41,36 @@ class RepeatedFailures;
 
 // The field that the trusted proxies write.
 enum class ForwardedBy : std::uint8_t {
-  XForwarded,  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host: nginx, HAProxy, Envoy, load balancers.
-  Forwarded,   // Forwarded (RFC 7239).
-  XRealIp,     // X-Real-IP (one address), X-Forwarded-Proto, X-Forwarded-Host: many configurations of nginx.
+  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host: written by nginx, HAProxy, Envoy and load balancers.
+  XForwarded,
+  Forwarded,  // Forwarded (RFC 7239).
+  XRealIp,    // X-Real-IP (one address), X-Forwarded-Proto, X-Forwarded-Host: used in many configurations of nginx.
 };
 
-// The peers whose statement about a fact is trusted.
+// The peers that are trusted to state a fact.
 enum class TrustedPeers : std::uint8_t { Nobody, TrustedProxies, Everybody };
 
-// The peers that are trusted about each fact that a request states about itself. The client's address is accepted only
-// from trusted proxies.
+// For each fact that a request may state about itself, says which peers are trusted to state it. The client's address
+// is not among these facts, because it is accepted only from trusted proxies.
 struct Believed {
   TrustedPeers proto = TrustedPeers::TrustedProxies;  // Request::scheme(): X-Forwarded-Proto, or proto= of Forwarded.
-  // Request::host(): X-Forwarded-Host, or host= of Forwarded. The default is Nobody, because few proxies set the field,
-  // and behind a proxy that does not, a client could choose the host in links and redirects. Otherwise the Host of the
-  // request is used.
+  // Request::host(): from X-Forwarded-Host, or from host= of Forwarded. The default is Nobody, because few proxies set
+  // the field; behind a proxy that does not set it, a client could choose the host that appears in links and redirects.
+  // If it is not trusted, the Host of the request is used.
   TrustedPeers host = TrustedPeers::Nobody;
   TrustedPeers request_id = TrustedPeers::TrustedProxies;  // Request::id(): X-Request-Id.
   TrustedPeers trace = TrustedPeers::TrustedProxies;       // Request::trace(): traceparent.
   TrustedPeers deadline =
-      TrustedPeers::TrustedProxies;  // X-Request-Deadline-Ms, which can only shorten the time of a handler.
+      TrustedPeers::TrustedProxies;  // X-Request-Deadline-Ms, which can only reduce the time that a handler has.
 };
 
-// The trusted proxies, and the facts about which they are trusted; `proxies` must outlive the Trust.
+// The trusted proxies, and the facts that a request may state about itself; `proxies` must outlive the Trust.
 struct Trust {
   std::span<const Network> proxies = {};
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
   Believed believed = {};
 
-  // Whether some peer can be one of `peers`.
+  // Whether a peer could belong to `peers`.
   bool may_believe(TrustedPeers peers) const noexcept {
     return peers == TrustedPeers::Everybody || (peers == TrustedPeers::TrustedProxies && !proxies.empty());
   }
@@ -77,27 +78,28 @@ struct Trust {
 
 // The origin of a request: the client's address, the scheme and the host.
 struct Origin {
-  Address client;              // Port 0 if none was given.
+  Address client;              // The port is 0 if it is unknown.
   std::string_view scheme;     // "http" or "https".
   std::string_view host;       // Without the port. Host and authority are views into the head.
-  std::string_view authority;  // The host, with the port if one was given.
+  std::string_view authority;  // The host, and the port if a port was given.
 };
 
-// The common facts about all requests of one listener, from which their origin is determined.
+// The values that all requests of one listener have in common.
 struct Arrival {
   io::Engine* engine = nullptr;
   Trust trust = {};
-  std::string_view scheme = "http";      // The scheme of the listener's connections.
-  SingleWriterCounter* bugs = nullptr;   // Counts the requests of the worker that met a bug.
-  RepeatedFailures* failures = nullptr;  // Logs the failed requests of the worker.
+  std::string_view scheme = "http";      // The scheme of the connections to the listener.
+  SingleWriterCounter* bugs = nullptr;   // Counts the requests of this worker that failed because of a bug.
+  RepeatedFailures* failures = nullptr;  // Writes the log lines about failed requests of this worker.
 };
 
-// Determines the client, the scheme and the host of a request; `scheme` is that of the connection.
+// Determines the client, the scheme and the host of a request; `scheme` is the scheme of the connection.
 Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust,
                  std::string_view scheme = "http") noexcept;
 
-// The part of an address that identifies a client: four bytes of IPv4, the eight bytes of a /64 of IPv6, which belongs
-// to one household, and nothing for a Unix socket. A view into `address`.
+// The part of an address that identifies a client: the four bytes of an IPv4 address; the first eight bytes of an IPv6
+// address (its /64 network, which usually belongs to one household); nothing for a Unix socket. The result is a view
+// into `address`.
 std::string_view client_of(const Address& address) noexcept;
 
 // Whether `address` lies in one of the networks of `trusted`.

@@ -1,13 +1,13 @@
-// keel/http/server/handler.h — the function that responds to the requests of one route.
+// keel/http/server/handler.h — handlers: the functions that respond to requests.
 //
 // A handler is a function, a lambda or a member function that takes Request& or const Request& and returns
 //   Response or Result<Response>   responds synchronously, on the worker, parsed in place; or
 //   Task<Response>                 may suspend. A lambda that captures and returns a Task does not compile: what it
 //                                  captured would be gone after the first suspension.
-// A Request can be neither copied nor taken by value: everything in it is valid only until the response has been made.
-// A handler that needs a text for longer copies it.
+// A handler cannot copy a Request or take it by value, because everything in it is valid only until the response has
+// been made. A handler that needs a text for a longer time copies it.
 //
-// Lifetime: objects whose members are handlers outlive the router.
+// Lifetime: an object whose member function is a handler must outlive the router.
 // Threads:  every worker calls the same handler; the handler has to protect data that it shares between requests.
 
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace keel::http {
 
-// Exactly one of the two is set.
+// Exactly one of the two functions is set.
 struct Handler {
   Function<Result<Response>(Request&)> at_once;
   Function<Task<Response>(Request&)> later;
@@ -39,7 +39,7 @@ template <class F>
 concept RespondsLater =
     std::is_invocable_v<F&, Request&> && std::same_as<std::invoke_result_t<F&, Request&>, Task<Response>>;
 
-// Converts to the call's result, constructed in place: avoids a move.
+// Converts to the result of `call`; the result is constructed in place, so that it need not be moved.
 template <class F>
 struct Made {
   F& call;
@@ -62,14 +62,14 @@ inline constexpr bool is_result_type = HandlerResult<R> || std::same_as<R, Task<
 template <class F>
 Handler make_handler(F handler) {
   static_assert(RespondsSynchronously<F> || RespondsLater<F>,
-                "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
+                "a handler must take http::Request& and return Response, Result<Response> or Task<Response>");
   Handler made;
   if constexpr (RespondsLater<F>) {
     constexpr bool is_function = std::is_convertible_v<F, Task<Response> (*)(Request&)>;
     constexpr bool is_function_of_const = std::is_convertible_v<F, Task<Response> (*)(const Request&)>;
     static_assert(is_function || is_function_of_const,
-                  "a handler that returns a Task must be a function or a member function: the captures of a lambda are "
-                  "gone after the first suspension");
+                  "a handler that returns a Task must be a function or a member function, because the captures of a "
+                  "lambda are gone after the first suspension");
     if constexpr (is_function) {
       made.later = static_cast<Task<Response> (*)(Request&)>(handler);
     } else if constexpr (is_function_of_const) {
@@ -90,7 +90,7 @@ Handler make_handler(C&& object, M handler) {
   if constexpr (std::is_invocable_v<M, C, Request&>) {
     using R = std::invoke_result_t<M, C, Request&>;
     static_assert(is_result_type<R>,
-                  "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
+                  "a handler must take http::Request& and return Response, Result<Response> or Task<Response>");
     if constexpr (std::same_as<R, Task<Response>>) {
       made.later = [&object, handler](Request& request) { return (object.*handler)(request); };
     } else if constexpr (HandlerResult<R>) {
@@ -100,7 +100,7 @@ Handler make_handler(C&& object, M handler) {
     }
   } else {
     static_assert(std::is_invocable_v<M, C, Request&>,
-                  "a handler is a member function of its object, takes http::Request& and returns Response, "
+                  "a handler must be a member function of its object, take http::Request& and return Response, "
                   "Result<Response> or Task<Response>");
   }
   return made;
@@ -109,8 +109,8 @@ Handler make_handler(C&& object, M handler) {
 }  // namespace internal
 }  // namespace keel::http
 
-// This function exists only for the message of the compiler.
+// This specialization exists only for its error message.
 template <class... A>
 struct std::coroutine_traits<keel::http::Response, A...> {
-  static_assert(sizeof...(A) > 1000, "a handler that awaits returns Task<http::Response>");
+  static_assert(sizeof...(A) > 1000, "a handler that awaits must return Task<http::Response>");
 };

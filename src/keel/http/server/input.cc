@@ -21,7 +21,7 @@ std::string_view media_type(const Request& request) noexcept {
   return trim_blanks(type.substr(0, type.find(';')));
 }
 
-// RFC 8259 §11 and RFC 6839 §3.1.
+// RFC 8259 §11 and RFC 6839 §3.1: application/json, and types that end in +json.
 bool is_json(std::string_view type) noexcept {
   constexpr std::string_view suffix = "+json";
   if (equals_ignore_case(type, "application/json")) return true;
@@ -36,7 +36,7 @@ const char* accept_field(const Request& request) noexcept {
   return request.method() == Method::Patch ? "Accept-Patch" : "Accept";
 }
 
-// A compressed body is not JSON and cannot be read as such.
+// Whether the body has a content coding; a compressed body cannot be read as JSON.
 bool is_coded(Request& request) {
   std::string_view codings = request.header_list("Content-Encoding").value_or(std::string_view());
   for (std::string_view coding; next_element(codings, coding);) {
@@ -45,7 +45,7 @@ bool is_coded(Request& request) {
   return false;
 }
 
-// Grows in the arena.
+// A list of texts that grows in the arena.
 class Texts {
  public:
   explicit Texts(Arena& arena) noexcept : arena_(arena) {}
@@ -77,7 +77,8 @@ void Request::require_whole_body(const char* call, std::source_location place) c
   if (is_before_body_) reject_early_read(call, place);
   if (match_.options == nullptr || !match_.options->streams_body) return;
   throw_bug(std::string(call) +
-                " on a route that streams its body: the body is not collected there; co_await read_body() instead",
+                " cannot be called on a route that streams its body, because the body is not collected: co_await "
+                "read_body() instead",
             place);
 }
 
@@ -115,7 +116,7 @@ Result<> Request::read_form(ReadTexts read, void* value, std::source_location pl
     KEEL_TRY(const std::span<const FormPart> parts, http::read_form(*this));
     for (const FormPart& part : parts) {
       const bool is_file = part.filename.has_value();
-      // A web page also sends an input for files when none was chosen.
+      // If no file was chosen in a file input of a web page, the browser sends an empty part for this input.
       if (is_file && part.filename->empty() && part.body.empty()) continue;
       texts.add({part.name, part.body, &part, is_file});
     }

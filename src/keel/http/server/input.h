@@ -1,4 +1,4 @@
-// keel/http/server/input.h — the input of a request as structs: Request::json(), query() and form().
+// keel/http/server/input.h — reads the input of a request into structs: Request::json(), query() and form().
 //
 //   struct NewOrder {
 //     std::string_view customer;                                   // a view into the body: lives as the request does
@@ -14,18 +14,20 @@
 //   form   the body: application/x-www-form-urlencoded or multipart/form-data, collected as a whole; it is read like a
 //          query, and a field that is an http::FormPart is a file.
 //
-// Result:   a T, or one error with all that is wrong (rejection.h), to which the response is a problem document.
-//           json   415: another Content-Type, or none, because a page of another site can send a body without one, and
-//                  the browser sends no preflight for it (CORS); 400: the body is not JSON, or has a member twice, with
-//                  line and column; 422: every violation, with its JSON Pointer
-//           query  400: every violation, with its parameter
-//           form   415: another Content-Type, or none; 422: every violation, with its field
-//           A broken escape, more than 256 pairs, a multipart body that is malformed or above MultipartLimits: 400.
-// Errors:   json and form on a route that streams its body, and in a middleware before the body has arrived, are a Bug
-//           (base/bug.h).
+// Result:   a T, or one error that describes everything wrong with the input (rejection.h); the response to it is a
+//           problem document.
+//           json   415: another Content-Type, or none, because a page of another site can make a browser send a body
+//                  without Content-Type and without a preflight (CORS). 400: the body is not JSON, or has a member
+//                  twice; the error names the line and the column. 422: every violation, with its JSON Pointer.
+//           query  400: every violation, with its parameter.
+//           form   415: another Content-Type, or none. 422: every violation, with its field.
+//           A broken escape, more than 256 pairs, and a multipart body that is malformed or exceeds MultipartLimits are
+//           rejected with 400.
+// Errors:   calling json() or form() on a route that streams its body, or in a middleware before the body has arrived,
+//           is a Bug (base/bug.h).
 // Lifetime: std::string_view fields and FormParts are valid as long as the request.
-// Cost:     json costs what json::read() costs: no allocation on the heap if all texts of T are views. The fields of a
-//           query or a form are an array in the request's arena.
+// Cost:     json() costs what json::read() costs: no allocation on the heap if all texts in T are views. query() and
+//           form() store the fields in an array in the request's arena.
 
 #pragma once
 
@@ -48,7 +50,7 @@ namespace keel::http::internal {
 
 template <class T>
 struct Input {
-  static_assert(std::default_initializable<T>, "a struct that is read needs a default constructor");
+  static_assert(std::default_initializable<T>, "a struct that is read from a request needs a default constructor");
 
   static bool read_json(void* value, std::string_view text, Arena& arena, Violations& wrong) {
     return keel::json::read(*static_cast<T*>(value), text, arena, wrong);

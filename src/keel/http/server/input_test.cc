@@ -493,7 +493,7 @@ TEST_P(Inputs, of_a_query_that_is_wrong_are_told_all_that_is) {
                 R"({"parameter":"priority","keyword":"enum","detail":"must be one of Low, High"})")},
       {"limit=1&limit=2", document(R"({"parameter":"limit","detail":"is given twice"})")},
       {"tag=%ff", document(R"({"parameter":"tag","detail":"is not UTF-8"})")},
-      {"tag=%f", not_json("'%' is not followed by two hexadecimal digits, or stands for NUL")},
+      {"tag=%f", not_json("'%' is not followed by two hexadecimal digits, or is followed by 00, which stands for NUL")},
   };
   for (const auto& [query, expected] : wrong) {
     const Reply reply = ask_one(get("/orders?" + std::string(query)));
@@ -564,7 +564,9 @@ TEST_P(Inputs, of_a_form_that_is_wrong_are_told_all_that_is) {
        document(R"({"field":"picture","detail":"expected a file: send the form as multipart/form-data"},)"
                 R"({"field":"year","keyword":"type","detail":"expected an integer"},)"
                 R"({"field":"title","keyword":"maxLength","detail":"must have 1 to 10 characters"})")},
-      {form_type, "title=%", not_json("'%' is not followed by two hexadecimal digits, or stands for NUL")},
+      {form_type, "title=%",
+       not_json("'%' is not followed by two hexadecimal digits, or is followed by 00, which "
+                "stands for NUL")},
       {parts_type,
        part("name=title; filename=t", "text/plain", "Cats") + part("name=picture; filename=p", "image/gif", "GIF") +
            "--b--\r\n",

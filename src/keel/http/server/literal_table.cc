@@ -8,13 +8,13 @@ namespace {
 
 constexpr std::uint32_t displacements_tried = 1024;
 
-// The two halves of a product, folded.
+// The exclusive or of the two halves of the product.
 std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// The last bytes are read with loads that overlap the previous ones, so that no byte is read alone.
+// The last load of eight bytes may overlap the one before, so that the last bytes need not be read one by one.
 inline std::uint64_t hash_of(std::uint64_t salt, std::string_view text) noexcept {
   constexpr std::uint64_t multiplier = 0xd6e8feb86659fd93;
   const char* at = text.data();
@@ -48,7 +48,7 @@ std::uint32_t LiteralTable::find(std::string_view text) const noexcept {
 }
 
 void LiteralTable::add(std::string_view text, std::uint32_t value) {
-  KEEL_CHECK(value != none && find(text) == none, "a literal can be added only once, and needs a value");
+  KEEL_CHECK(value != none && find(text) == none, "a literal may be added only once, and needs a value");
   const Key key{hash_of(salt_, text), static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(text.size()),
                 value};
   text_.append(text);
@@ -59,7 +59,7 @@ void LiteralTable::add(std::string_view text, std::uint32_t value) {
   if (keys_.size() * 2 > slots_.size() || !place(bucket)) rebuild();
 }
 
-// Gives all keys of `bucket` distinct slots; all keys except the one added last already have slots.
+// Gives each key of `bucket` a slot of its own; all keys except the one that was added last may already have slots.
 bool LiteralTable::place(std::size_t bucket) {
   const std::vector<std::uint32_t>& members = buckets_[bucket];
   for (std::uint32_t member : members) {
@@ -83,7 +83,7 @@ bool LiteralTable::place(std::size_t bucket) {
   return false;
 }
 
-// Rebuilds the table with twice as many slots and a new salt, which also separates two keys whose hashes collide.
+// Rebuilds the table with twice as many slots. A new salt also separates keys whose hashes were equal.
 void LiteralTable::rebuild() {
   for (bool done = false; !done;) {
     const std::size_t size = slots_.size() * 2;

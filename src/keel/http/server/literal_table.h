@@ -1,13 +1,15 @@
-// keel/http/server/literal_table.h — a perfect hash from texts to numbers: one probe and one comparison per look-up.
+// keel/http/server/literal_table.h — a perfect hash table that maps texts to numbers: each lookup takes one probe and
+// one comparison.
 //
-// The table holds the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
-// displacement, which is chosen when they are added so that each key has its own slot. Therefore find() takes constant
-// time for any number of keys and any text.
+// The table holds the router's literals: whole paths, patterns, hosts. The method is hash and displace: the keys of a
+// bucket share a displacement, which is chosen when a key is added so that each key has its own slot. Therefore find()
+// takes constant time for any number of keys and any text.
 //
-// Errors:   adding a key that is there already is a bug and aborts.
-// Threads:  find() may be called by any number of threads after the last key was added.
-// Cost:     find(): the hash of the text, eight bytes per step, then two loads and a comparison. add(): constant on
-//           average. Keys come from the program's own patterns: no client can choose them so that adding becomes slow.
+// Errors:   adding a key that is already in the table is a bug and aborts.
+// Threads:  any number of threads may call find() after the last key was added.
+// Cost:     find() hashes the text, eight bytes per step, and then needs two loads and a comparison. add() takes
+//           constant time on average. Keys are the program's own patterns, so no client can choose keys that make add()
+//           slow.
 
 #pragma once
 
@@ -26,7 +28,7 @@ class LiteralTable {
   LiteralTable();
 
   void add(std::string_view text, std::uint32_t value);
-  // The value of the key, or `none`.
+  // The value of the key, or `none` if the table does not have the key.
   std::uint32_t find(std::string_view text) const noexcept;
 
  private:
@@ -34,7 +36,7 @@ class LiteralTable {
     std::uint64_t hash = 0;
     std::uint32_t at = 0;  // Offset in text_.
     std::uint32_t size = 0;
-    std::uint32_t value = none;  // none: a free slot.
+    std::uint32_t value = none;  // none: the slot is free.
   };
 
   std::size_t bucket_of(std::uint64_t hash) const noexcept { return hash >> 40 & bucket_mask_; }
@@ -44,10 +46,11 @@ class LiteralTable {
   bool place(std::size_t bucket);
   void rebuild();
 
-  // Bit n is set if some key has a size of n modulo 64: most texts of another size are excluded without a lookup.
+  // Bit n is set if some key has a size of n modulo 64; with this, most texts of other sizes are excluded without a
+  // lookup.
   std::uint64_t sizes_ = 0;
   std::uint64_t salt_ = 1;
-  // There is one for each bucket; the number of buckets is a power of two, half the number of slots.
+  // One displacement for each bucket; the number of buckets is a power of two, half the number of slots.
   std::vector<std::uint32_t> displacements_;
   std::size_t bucket_mask_;                          // The number of buckets minus one.
   std::vector<Key> slots_;                           // The number of slots is a power of two; at most half are in use.

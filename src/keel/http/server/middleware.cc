@@ -16,7 +16,7 @@ Task<Response> respond_synchronously(Request& request, const Handler* handler) {
 
 Task<Response> Next::respond_with(Response response) { co_return std::move(response); }
 
-// The time limit of the handler begins when the body is complete.
+// The time limit of the handler begins here, when the body is complete.
 Task<Response> Next::respond_with_body(Request& request, const Handler* handler) {
   const Duration timeout = request.collector_->handler_timeout();
   co_await request.whole_body();
@@ -41,7 +41,7 @@ Task<Response> Next::operator()(Request& request) const {
   return rest(request);
 }
 
-// A middleware of the first form inside one of the second.
+// Runs a middleware of the first form that is inside a middleware of the second form.
 Task<Response> Middleware::stand_around(const Middleware* self, Request& request, Next next) {
   if (self->before_ != nullptr) {
     if (auto early = self->before_(self->object_, request)) co_return *std::move(early);
@@ -70,7 +70,8 @@ void Middleware::after(Request& request, Response& response) {
   const RouteMatch& match = request.match_;
   if (match.passed == 0) return;
   request.is_before_body_ = false;
-  // A task that it wakes may continue with its connection's next request while this one is running.
+  // A task that the handler wakes must not run now: the task could continue with the next request of its connection
+  // while this request is running.
   const Trampoline::Deferring deferring;
   for (std::uint32_t left = match.passed; left > 0;) {
     const Middleware& link = *match.links[--left];

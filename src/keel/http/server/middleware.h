@@ -1,6 +1,7 @@
-// keel/http/server/middleware.h — code around the handlers of many routes.
+// keel/http/server/middleware.h — code that runs around the handlers of many routes.
 //
-// Two forms. The first form looks at the request before the handler and at the response after it, synchronously:
+// Two forms. Middleware of the first form is called synchronously, with the request before the handler and with the
+// response after the handler:
 //
 //   struct RequireKey {
 //     std::optional<http::Response> before(http::Request& request);          // a response here is the response
@@ -9,29 +10,31 @@
 //   RequireKey require_key;  router.use(require_key);                        // it outlives the router
 //   router.use(http::SecurityHeaders());                                     // or the router keeps it
 //
-// A middleware may have just one of the two members. This form needs no coroutine: a synchronous handler stays
-// synchronous. after() runs for each middleware whose before() let the request pass, in reverse order, on any response:
-// a handler's error, its exception and an exceeded deadline have already become problem documents (problem.h). If the
-// task of a streamed body fails before the head was sent, after() runs again, on the problem that replaces the
-// response; but not if the handler is synchronous and a value was kept with Request::set(), which is gone by then.
+// A middleware may have only one of the two members. This form needs no coroutine: a synchronous handler stays
+// synchronous. after() runs for each middleware whose before() let the request pass, in reverse order, whatever the
+// response is: a handler's error, its exception and an exceeded deadline have already become problem documents
+// (problem.h). If the task of a streamed body fails before the head was sent, after() runs again, on the problem
+// document that replaces the response. In this case after() does not run again if the handler is synchronous and a
+// value was kept with Request::set(), because the value no longer exists.
 //
-// The other form wraps the rest of the chain, and may await:
+// The second form wraps the rest of the chain, and may await:
 //
 //   Task<http::Response> timed(http::Request& request, http::Next next) {
 //     co_return co_await next(request);                                      // ends with the error of what it awaits
 //   }
 //   router.use(timed);                                                       // or an object with such an operator()
 //
-// This form turns every request of its routes into a task. A middleware that returns a Task must be a function, a named
+// This form needs a task for each request of its routes. A middleware that returns a Task must be a function, a named
 // object that outlives the router, or an object that the router keeps and whose class has a member type KeptAround; a
-// lambda with captures does not compile. `next` is taken by value: a reference to it would dangle after the first
+// lambda with captures does not compile. `next` must be taken by value; a reference to it would dangle after the first
 // suspension, and does not compile.
 //
-// Both forms run in the order in which they were added, the first outermost. docs/middleware.md has examples.
+// Middleware of both forms runs in the order in which it was added; the first one added is outermost.
+// docs/middleware.md has examples.
 //
-// Middleware runs when the head of a request has arrived, before the body: the body of a rejected request is not
-// received, and a client that sent Expect: 100-continue gets no 100. Request::body() is for the handler; calling it in
-// middleware is a Bug. A middleware of the second form can wait for the body:
+// Middleware runs when the head of a request has arrived, before the body is received. If middleware rejects the
+// request, the body is not received, and a client that sent Expect: 100-continue gets no 100. Only the handler may call
+// Request::body(); a call in middleware is a Bug. A middleware of the second form can wait for the whole body:
 //
 //   Task<http::Response> signed_only(http::Request& request, http::Next next) {
 //     const std::string_view body = co_await request.whole_body();
@@ -39,18 +42,19 @@
 //     co_return co_await next(request);
 //   }
 //
-// After a rejection the rest of the body is dropped and the connection continues, up to 256 KiB within
-// Limits::body_timeout; a larger body, and one that the client has not begun to send, ends the connection. The
-// handler's time limit (request_timeout) begins when its body is complete; middleware around it has that time plus
-// body_timeout.
+// After a rejection, the connection continues if the rest of the body is at most 256 KiB and arrives within
+// Limits::body_timeout: this rest is dropped. If the rest is larger, or if the client has not begun to send the body,
+// the connection ends. The handler's time limit (request_timeout) begins when the body is complete; middleware of the
+// second form has request_timeout plus body_timeout.
 //
-// These responses do not pass through middleware: those to messages that are rejected before a route is chosen (400,
-// 408, 413, 414, 417, 431, 501, 505), and the 503 of a worker that is overloaded or has no memory for bodies. The
-// router's own responses (404, 405, 406, 415, 501, OPTIONS) pass through the first form only; router.h says which.
+// Two kinds of responses do not pass through middleware: the response to a message that is rejected before a route is
+// chosen (400, 408, 413, 414, 417, 431, 501, 505), and the 503 of a worker that is overloaded or has no memory for
+// bodies. The router's own responses (404, 405, 406, 415, 501, OPTIONS) pass only through middleware of the first form;
+// router.h says through which.
 //
-// Threads:  all workers call one object concurrently.
-// Cost:     an indirect call for each before() and after(); a task for each middleware of the second form, and one for
-//           a request whose body has not arrived with its head.
+// Threads:  all workers call the same object concurrently.
+// Cost:     an indirect call for each before() and after(); a task for each middleware of the second form; and a task
+//           for each request whose body has not arrived together with its head.
 
 #pragma once
 
@@ -66,7 +70,7 @@ namespace keel::http {
 
 class Middleware;
 
-// The rest of the chain after a middleware: `co_return co_await next(request);`
+// The rest of the chain after a middleware, ending with the handler: `co_return co_await next(request);`
 class Next {
  public:
   Task<Response> operator()(Request& request) const;
@@ -92,24 +96,26 @@ template <class C>
 concept ActsAfter = requires(C& object, Request& request, Response& response) {
   { object.after(request, response) } -> std::same_as<void>;
 };
-// Requires exactly these signatures: an operator() that takes Next by reference could also be called, but its reference
-// would dangle.
+// Requires exactly these signatures, because an operator() that takes Next by reference could be called as well, but
+// the reference would dangle.
 template <class C>
 concept ActsAround = requires { static_cast<Task<Response> (C::*)(Request&, Next)>(&C::operator()); } ||
                      requires { static_cast<Task<Response> (C::*)(Request&, Next) const>(&C::operator()); };
-// A temporary object that may be kept, because its members are its own state and not the captures of a coroutine.
+// An unnamed object of such a class can be kept safely, because its members are its own state and not the captures of a
+// coroutine.
 template <class C>
 concept IsKeptAround = ActsAround<C> && requires { typename C::KeptAround; };
 template <class F>
 concept IsAround = std::is_convertible_v<F, Task<Response> (*)(Request&, Next)>;
 }  // namespace internal
 
-// One link of a chain, with its type erased. Created by routers.
+// One link of a chain; its type is erased. Created by routers.
 class Middleware {
  public:
   using Function = Task<Response> (*)(Request&, Next);
 
-  // Makes a Middleware from a function, from a named object that outlives it, or from an unnamed object, which is kept.
+  // Makes a Middleware from a function, from a named object, which must outlive the Middleware, or from an unnamed
+  // object, which is kept.
   template <class M>
   static Middleware* make(M&& middleware) {
     using C = std::remove_cvref_t<M>;
@@ -126,8 +132,8 @@ class Middleware {
                     "after(http::Request&, http::Response&), or be callable with (http::Request&, http::Next), with "
                     "Next by value, and return Task<http::Response>");
       static_assert(is_hook || !is_kept || internal::IsKeptAround<C>,
-                    "a middleware that returns a Task must be a function, or an object that has a name and outlives "
-                    "the router: the captures of a lambda are gone after the first suspension");
+                    "a middleware that returns a Task must be a function, or a named object that outlives the router, "
+                    "because the captures of a lambda are gone after the first suspension");
       auto* made = new Middleware;
       if constexpr (is_kept) {
         made->object_ = new C(std::move(middleware));
@@ -161,11 +167,12 @@ class Middleware {
   // Whether the middleware has the first form.
   bool acts_at_once() const noexcept { return function_ == nullptr && around_ == nullptr; }
 
-  // Runs before() of the links in front of the request's handler (RouteMatch::links), and returns the first response
-  // that one of them returns. Servers call it once, before the handler.
+  // Runs before() of the middleware in front of the request's handler (RouteMatch::links), and returns the first
+  // response that one of these calls returns. Servers call it once for each request, before the handler.
   static std::optional<Response> before(Request& request);
-  // Runs after() of each middleware that let the request pass. An exception turns the response into a problem;
-  // std::bad_alloc is thrown when there is no memory for that. Servers call it for each response that they make.
+  // Runs after() of each middleware whose before() let the request pass. If after() throws, the response becomes a
+  // problem document; if there is no memory for the document, std::bad_alloc is thrown. Servers call it for each
+  // response that they make.
   static void after(Request& request, Response& response);
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t padding_bytes_max = 64;
 
-// bchars of RFC 2046 §5.1.1; a blank must not be the last byte.
+// Whether `text` consists of bchars (RFC 2046 §5.1.1); its last byte must not be a blank.
 bool is_boundary(std::string_view text) noexcept {
   if (text.empty() || text.size() > MultipartReader::boundary_bytes_max || text.back() == ' ') return false;
   for (const char c : text) {
@@ -24,12 +24,14 @@ bool is_boundary(std::string_view text) noexcept {
 
 struct Parameter {
   std::string_view name;
-  std::string_view value;  // The text between the quotes, with its escapes.
+  // The value as written; if it is quoted, the text between the quotes, in which escapes are not decoded.
+  std::string_view value;
   bool quoted = false;
 };
 
-// Removes `; name=value` from the front; between two semicolons, and after the last, there may be nothing (RFC 9110
-// §5.6.6). Returns false at the end; also, with `malformed` set, if the text is malformed.
+// Removes `; name=value` from the front. A parameter may be missing between two semicolons and after the last one (RFC
+// 9110 §5.6.6). Returns false if no parameter is left; also returns false, and sets `malformed`, if the text is
+// malformed.
 bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malformed) noexcept {
   do {
     rest = trim_blanks(rest);
@@ -46,7 +48,7 @@ bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malforme
   if (parameter.quoted) {
     std::size_t end = 1;
     while (end < rest.size() && rest[end] != '"') {
-      // Only these two are escapes: browsers write a backslash in a file name unchanged.
+      // Only \" and \\ are escapes, because browsers write a single backslash in a file name unchanged.
       const bool escapes =
           rest[end] == '\\' && end + 1 < rest.size() && (rest[end + 1] == '"' || rest[end + 1] == '\\');
       end += escapes ? 2 : 1;
@@ -65,7 +67,7 @@ bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malforme
   return true;
 }
 
-// Removes the escapes in place: `text` is in the reader's own copy of the head.
+// Removes the escapes in place. This is safe, because `text` is in the reader's own copy of the head.
 std::string_view unescape(char* text, std::size_t size) noexcept {
   std::size_t to = 0;
   for (std::size_t from = 0; from < size; ++from) {
@@ -100,11 +102,11 @@ Result<std::string_view> multipart_boundary(std::string_view content_type) {
 }
 
 MultipartReader::MultipartReader(std::string_view boundary, MultipartLimits limits) : limits_(limits) {
-  KEEL_EXPECT(is_boundary(boundary), "a MultipartReader was made with a boundary that multipart_boundary() rejects");
+  KEEL_EXPECT(is_boundary(boundary), "a MultipartReader must be given a boundary that multipart_boundary() accepts");
   std::memcpy(delimiter_, "\r\n--", 4);
   std::memcpy(delimiter_ + 4, boundary.data(), boundary.size());
   delimiter_size_ = static_cast<std::uint8_t>(4 + boundary.size());
-  // The body may begin with the first boundary, which is treated as if a line had ended before it (pretends_line_).
+  // The body may begin with the first boundary, so the reader pretends that a line end came before it (pretends_line_).
   matched_ = 2;
 }
 
@@ -145,7 +147,7 @@ MultipartStep MultipartReader::feed(std::string_view received) {
     if (step.state == MultipartState::Refused) return step;
     consumed += step.consumed;
     received.remove_prefix(step.consumed);
-    // A step may end between two states without a result.
+    // If a state ends without a result to report, the loop continues with the next state.
     if (step.state != MultipartState::Need || received.empty()) {
       step.consumed = consumed;
       return step;
@@ -153,8 +155,8 @@ MultipartStep MultipartReader::feed(std::string_view received) {
   }
 }
 
-// Searches for the delimiter. The delimiter has a CR only at its beginning, so the bytes that matched before a mismatch
-// cannot contain the beginning of another one: they are content, and the search continues after them.
+// Searches for the delimiter. The delimiter has a CR only at its beginning. Therefore, after a mismatch, the bytes that
+// had matched cannot contain the beginning of another delimiter: they are content, and the search continues after them.
 MultipartStep MultipartReader::search(std::string_view received) {
   MultipartStep step;
   const bool outside = at_ == At::Preamble;
@@ -168,7 +170,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
       matched_ = static_cast<std::uint8_t>(matched_ + at);
       step.consumed = at;
     } else {
-      // The bytes are the end of the part that was fed before.
+      // The matched bytes belong to the content; they arrived in an earlier call of feed().
       content = wanted.substr(0, matched_);
       if (std::exchange(pretends_line_, false)) content.remove_prefix(2);
       matched_ = 0;
@@ -182,7 +184,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
       step.consumed = found + wanted.size();
       matched_ = static_cast<std::uint8_t>(wanted.size());
     } else {
-      // The end of the input may be the beginning of a delimiter.
+      // The last bytes of the input may be the beginning of a delimiter.
       std::size_t kept = received.substr(received.size() - std::min(received.size(), wanted.size() - 1)).rfind('\r');
       if (kept != std::string_view::npos) {
         kept += received.size() - std::min(received.size(), wanted.size() - 1);
@@ -200,7 +202,8 @@ MultipartStep MultipartReader::search(std::string_view received) {
   }
   const bool over = matched_ == wanted.size();
   if (!content.empty()) {
-    // The delimiter is reported by the next feed(), even if that has no bytes: it is read again.
+    // The content is returned first. The next feed(), which may have no further bytes, reads the delimiter again and
+    // returns it.
     if (over) {
       step.consumed -= wanted.size();
       matched_ = 0;
@@ -218,7 +221,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
   return step;
 }
 
-// After "--boundary": a line end, or "--".
+// Reads the bytes after "--boundary", which must be a line end or "--".
 MultipartStep MultipartReader::read_delimiter(std::string_view received) {
   MultipartStep step;
   for (const char c : received) {
@@ -243,20 +246,21 @@ MultipartStep MultipartReader::read_delimiter(std::string_view received) {
     } else if ((c == ' ' || c == '\t') && padding_ < padding_bytes_max) {
       ++padding_;
     } else {
-      return refuse(Status::BadRequest, "multipart: a boundary is followed by something other than a line end");
+      return refuse(Status::BadRequest,
+                    "multipart: a boundary is followed by something other than a line end or \"--\"");
     }
   }
   return step;
 }
 
-// Gathers the head of a part up to its empty line.
+// Collects the head of a part, up to its empty line.
 MultipartStep MultipartReader::read_head(std::string_view received) {
   MultipartStep step;
   constexpr std::string_view empty_line = "\r\n\r\n";
   const std::size_t had = head_.size();
   const std::size_t room = limits_.part_head_bytes_max - had;
   head_.append(received.substr(0, room));
-  // The empty line may have begun in earlier bytes, or may be the first line.
+  // The empty line may begin in bytes of an earlier call, or it may be the first line.
   const std::size_t from = had < 3 ? 0 : had - 3;
   std::size_t end = head_.view().find(empty_line, from);
   if (head_.view().starts_with("\r\n")) end = 0;
@@ -274,7 +278,7 @@ MultipartStep MultipartReader::read_head(std::string_view received) {
   return step;
 }
 
-// Returns null, or why the head is rejected.
+// Returns null, or the reason why the head is rejected.
 const char* MultipartReader::read_part() {
   part_ = {{}, std::nullopt, "text/plain", {}};
   bool has_disposition = false;
@@ -288,26 +292,27 @@ const char* MultipartReader::read_part() {
     if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) return "multipart: a malformed field";
     const std::string_view name = line.substr(0, colon);
     const std::string_view value = trim_blanks(line.substr(colon + 1));
-    if (!is_field_value(value)) return "multipart: a control byte in a field";
+    if (!is_field_value(value)) return "multipart: a field contains a control byte";
     if (equals_ignore_case(name, "content-disposition")) {
-      if (std::exchange(has_disposition, true)) return "multipart: Content-Disposition twice in one part";
+      if (std::exchange(has_disposition, true)) return "multipart: a part has more than one Content-Disposition";
       if (const char* const wrong = read_disposition(value)) return wrong;
     } else if (equals_ignore_case(name, "content-type")) {
-      if (std::exchange(has_type, true)) return "multipart: Content-Type twice in one part";
+      if (std::exchange(has_type, true)) return "multipart: a part has more than one Content-Type";
       part_.content_type = value;
     } else if (equals_ignore_case(name, "content-transfer-encoding")) {
       const bool is_plain =
           equals_ignore_case(value, "7bit") || equals_ignore_case(value, "8bit") || equals_ignore_case(value, "binary");
-      if (!is_plain) return "multipart: a Content-Transfer-Encoding that changes bytes";
+      if (!is_plain) return "multipart: a part has a Content-Transfer-Encoding that changes bytes";
     }
   }
-  return has_disposition ? nullptr : "multipart: a part without Content-Disposition";
+  return has_disposition ? nullptr : "multipart: a part has no Content-Disposition";
 }
 
 const char* MultipartReader::read_disposition(std::string_view value) {
   std::size_t end = 0;
   while (end < value.size() && is_token_byte(value[end])) ++end;
-  if (!equals_ignore_case(value.substr(0, end), "form-data")) return "multipart: a part that is not form-data";
+  if (!equals_ignore_case(value.substr(0, end), "form-data"))
+    return "multipart: the Content-Disposition of a part is not form-data";
   std::string_view rest = value.substr(end);
   bool has_name = false;
   bool has_extended = false;
@@ -318,21 +323,22 @@ const char* MultipartReader::read_disposition(std::string_view value) {
   };
   for (Parameter parameter; next_parameter(rest, parameter, malformed);) {
     if (equals_ignore_case(parameter.name, "name")) {
-      if (std::exchange(has_name, true)) return "multipart: a part with two names";
+      if (std::exchange(has_name, true)) return "multipart: a part has more than one name";
       part_.name = own(parameter);
     } else if (equals_ignore_case(parameter.name, "filename")) {
-      if (part_.filename) return "multipart: a part with two file names";
+      if (part_.filename) return "multipart: a part has more than one file name";
       part_.filename = own(parameter);
     } else if (equals_ignore_case(parameter.name, "filename*")) {
-      if (std::exchange(has_extended, true)) return "multipart: a part with two file names";
+      if (std::exchange(has_extended, true)) return "multipart: a part has more than one file name";
     } else if (equals_ignore_case(parameter.name, "name*")) {
       return "multipart: name* is not allowed in forms (RFC 7578 §4.2)";
     }
   }
   if (malformed) return "multipart: a malformed Content-Disposition";
-  // .NET sends both, and then both have the same value.
-  if (has_extended && !part_.filename) return "multipart: filename* alone is not allowed in forms (RFC 7578 §4.2)";
-  return has_name ? nullptr : "multipart: a part without a name";
+  // .NET sends both filename and filename*, with the same value.
+  if (has_extended && !part_.filename)
+    return "multipart: filename* without filename is not allowed in forms (RFC 7578 §4.2)";
+  return has_name ? nullptr : "multipart: a part has no name";
 }
 
 Result<> MultipartReader::finish() const noexcept {
@@ -369,7 +375,7 @@ Result<std::span<const FormPart>> read_form(Request& request, MultipartLimits li
         break;
       }
       case MultipartState::Data: {
-        // The body is contiguous, and so is the content of each part.
+        // The body is contiguous in memory, so the pieces of a part's content are contiguous too.
         std::string_view& body = parts[count - 1].body;
         body = body.empty() ? step.data : std::string_view(body.data(), body.size() + step.data.size());
         break;

@@ -1,4 +1,5 @@
-// keel/http/server/multipart.h — multipart/form-data: the parts of a form, as they arrive (RFC 7578, RFC 2046 §5.1).
+// keel/http/server/multipart.h — reads multipart/form-data (RFC 7578, RFC 2046 §5.1): the parts of a form, while they
+// arrive.
 //
 //   KEEL_TRY(std::string_view boundary, http::multipart_boundary(content_type));
 //   http::MultipartReader reader(boundary);
@@ -9,26 +10,28 @@
 //   }
 //   KEEL_TRY_VOID(reader.finish());                                   // the body was whole
 //
-// To read a body that is in memory as a whole: use request.form<Upload>() (input.h) for a struct whose files are
+// If the whole body is in memory, call request.form<Upload>() (input.h), where Upload is a struct whose files are
 // FormParts, or loop over all parts with `for (const FormPart& part : *read_form(request))`.
 //
 // Rejected with 400:
-// - a line "--boundary" that continues with anything but a line end or "--";
-// - a part whose head has CR or LF alone, a folded line, or another control byte;
-// - a part without Content-Disposition: form-data or without a name, or with one of the parameters twice;
-// - filename* without filename (RFC 7578 §4.2 forbids it; together with filename it is ignored);
+// - a line that begins with "--boundary" and continues with anything but a line end or "--";
+// - a part whose head has a CR or LF alone, another control byte, or a folded line;
+// - a part without Content-Disposition: form-data, without a name, or with a second name or file name;
+// - filename* without filename (RFC 7578 §4.2 forbids filename*; if filename is present as well, filename* is ignored);
 // - a Content-Transfer-Encoding that changes bytes (§4.7);
-// - text above 1 KiB before the first boundary or after the last.
-// More parts, or a larger head of a part, than MultipartLimits allow are rejected by MultipartReader with 413, and by
-// read_form() with OutOfRange (400). The limit on the body also limits the size of the parts.
+// - more than 1 KiB of text before the first boundary or after the last one. If there are more parts, or a head of a
+//   part is larger, than MultipartLimits allow, MultipartReader rejects the body with 413, and read_form() fails with
+//   OutOfRange (400). The limit on the body also limits the size of the parts.
 //
-// Names are returned as sent, except that \" and \\ are unescaped: browsers write %22, %0D and %0A for a quote and a
-// line end (WHATWG HTML §4.10.21.8), and these are not decoded. A file name is chosen by the client: never use it as a
-// path.
+// Names are returned as sent, except that \" and \\ are unescaped. Browsers write %22, %0D and %0A for a quote and a
+// line end (WHATWG HTML §4.10.21.8); these escapes are not decoded. Never use a file name as a path, because the client
+// chooses it.
 //
-// Lifetime: part() is valid until its PartEnd. Data is valid until the next feed: it points into `received`, or into
-//           the reader if bytes that looked like the beginning of a boundary were none.
-// Cost:     linear, whatever the bytes are; the head of a part is copied, data is not; no temporary files.
+// Lifetime: part() is valid until its PartEnd. MultipartStep::data is valid until the next feed(). It is a view into
+//           `received`; if bytes that looked like the beginning of a boundary turned out to be content, it is a view
+//           into the reader.
+// Cost:     linear in the number of bytes, whatever the bytes are; the head of a part is copied, data is not; no
+//           temporary files.
 
 #pragma once
 
@@ -49,57 +52,62 @@ struct NamedText;
 
 namespace keel::http {
 
+// The limits of a MultipartReader.
 struct MultipartLimits {
   std::uint32_t parts_max = 128;
-  std::uint32_t part_head_bytes_max = 4 * 1024;  // The size of all lines in the head of one part.
+  std::uint32_t part_head_bytes_max = 4 * 1024;  // The largest total size of the lines in the head of one part.
 };
 
-// The boundary parameter of a Content-Type, a view into it. InvalidArgument when the type is not multipart/form-data,
-// or when there is no boundary, more than one, or one that RFC 2046 does not allow (1 to 70 bytes of its alphabet).
+// Returns the boundary parameter of a Content-Type, as a view into `content_type`. InvalidArgument when the type is not
+// multipart/form-data, or when it has no boundary, more than one boundary, or a boundary that RFC 2046 does not allow
+// (1 to 70 bytes of its alphabet).
 Result<std::string_view> multipart_boundary(std::string_view content_type);
 
 struct FormPart {
   std::string_view name;
-  std::optional<std::string_view> filename;  // It has a value even if that is empty because no file was chosen.
+  std::optional<std::string_view> filename;  // Has a value for a file; the value is empty if no file was chosen.
   // The type that the client sent; "text/plain" if it sent none (RFC 7578 §4.4).
   std::string_view content_type;
   std::string_view body;  // Only read_form() and Request::form() set the body.
 };
 
-// Used by request.form<T>(), where a FormPart is a field (data/text_fields.h).
+// Used by request.form<T>() for members of type FormPart (data/text_fields.h).
 const char* read_text(const NamedText& in, FormPart& part);
 
 // What next() found.
 enum class MultipartState : std::uint8_t {
-  Need,     // All bytes are used; finish() says whether the form is complete.
-  Part,     // The head of a part is complete.
-  Data,     // `data` is the next piece of the part's content, not empty.
+  Need,     // All bytes were used; finish() says whether the form is complete.
+  Part,     // The head of a part is complete; part() returns the part.
+  Data,     // `data` is the next piece of the part's content; it is not empty.
   PartEnd,  // The part is complete.
-  Refused,  // Respond with `status` and feed nothing more.
+  Refused,  // The form was rejected: respond with `status`, and do not call feed() again.
 };
 
-// The result of next(): what it found, how many bytes it used, and the data in them.
+// The result of feed(): what it found, how many bytes it used, and the data in them.
 struct MultipartStep {
   MultipartState state = MultipartState::Need;
   Status status = Status::Ok;
   std::size_t consumed = 0;
   std::string_view data;
-  const char* reason = "";  // Rejected: a literal for the log and the client
+  const char* reason = "";  // For Refused: the reason, as a string literal for the log and the client
 };
 
+// Reads one body; feed() returns its parts step by step.
 class MultipartReader {
  public:
   static constexpr std::size_t boundary_bytes_max = 70;
-  static constexpr std::size_t outside_bytes_max = 1024;  // Text before the first boundary, and after the last.
+  // The largest size of the text before the first boundary, and of the text after the last one.
+  static constexpr std::size_t outside_bytes_max = 1024;
 
-  // The boundary, as multipart_boundary() returns it, is copied.
+  // `boundary`, which must come from multipart_boundary(), is copied.
   explicit MultipartReader(std::string_view boundary, MultipartLimits limits = {});
 
-  // Uses bytes up to the next step to report. The bytes may be divided anywhere.
+  // Uses bytes of `received` up to the next state that feed() reports. `received` may begin and end anywhere in the
+  // body.
   MultipartStep feed(std::string_view received);
   // The part that is being read, without its body.
   const FormPart& part() const noexcept { return part_; }
-  // After all bytes: InvalidArgument unless the last boundary has been read.
+  // Call it after all bytes were used; InvalidArgument if the last boundary was not read.
   Result<> finish() const noexcept;
 
  private:
@@ -117,18 +125,19 @@ class MultipartReader {
   MultipartLimits limits_;
   std::uint32_t parts_ = 0;
   std::uint32_t outside_ = 0;  // Bytes of the preamble, or of the epilogue.
-  std::uint32_t padding_ = 0;  // Blanks after a boundary.
-  std::uint8_t matched_ = 0;   // Bytes of the delimiter that match the end of the input so far.
+  std::uint32_t padding_ = 0;  // The number of blanks after a boundary.
+  // The number of bytes at the beginning of the delimiter that the last bytes of the input match.
+  std::uint8_t matched_ = 0;
   std::uint8_t delimiter_size_ = 0;
-  bool pretends_line_ = true;  // The matched line end was not part of the input.
+  bool pretends_line_ = true;  // The line end that matched was not part of the input.
   At at_ = At::Preamble;
   Status status_ = Status::BadRequest;
   const char* reason_ = "";
   char delimiter_[4 + boundary_bytes_max];  // "\r\n--boundary"
 };
 
-// All parts of a request whose body is in memory. InvalidArgument for input that is rejected with 400, OutOfRange above
-// a limit. The views are valid as long as the request.
+// Returns all parts of a request whose body is in memory. OutOfRange when a limit of MultipartLimits is exceeded,
+// InvalidArgument for any other malformed body. The views in the parts are valid as long as the request.
 Result<std::span<const FormPart>> read_form(Request& request, MultipartLimits limits = {});
 
 }  // namespace keel::http

@@ -38,8 +38,8 @@ bool is_uuid(std::string_view text) noexcept {
   return true;
 }
 
-// The decoded segment, in `room` when it has escapes; nullopt when it is longer than any literal or typed value, or an
-// escape is broken.
+// The decoded segment, which is in `room` if it has escapes; nullopt if the decoded segment is longer than any literal
+// or typed value, or if an escape is malformed.
 std::optional<std::string_view> decode(std::string_view raw, char (&room)[literal_bytes_max]) noexcept {
   std::size_t size = 0;
   for (std::size_t i = 0; i < raw.size(); ++i) {
@@ -60,13 +60,13 @@ std::optional<std::string_view> decode(std::string_view raw, char (&room)[litera
 
 constexpr std::uint64_t ones = 0x0101010101010101;
 
-// The index of the first zero byte, or eight.
+// The index of the first zero byte in `word`; 8 if there is none.
 int first_zero(std::uint64_t word) noexcept {
-  // The lowest set high bit belongs to the first zero byte.
+  // The lowest high bit that is set belongs to the first zero byte.
   return std::countr_zero((word - ones) & ~word & ones << 7) / 8;
 }
 
-// Whether `text` contains `byte`. The last eight bytes are read with a load that overlaps the previous one.
+// Whether `text` contains `byte`. The last load of eight bytes may overlap the one before.
 template <char byte>
 bool has(std::string_view text) noexcept {
   constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
@@ -79,8 +79,8 @@ bool has(std::string_view text) noexcept {
   return first_zero(scan::load64(end - 8) ^ wanted) != 8;
 }
 
-// The first `byte` in [at, end), or end. Segments are short: inline code that reads eight bytes per step costs less
-// than a call.
+// The first `byte` in the range from `at` to `end`, or `end`. It is inline and reads eight bytes per step, because
+// segments are short and this costs less than a call.
 template <char byte>
 const char* find(const char* at, const char* end) noexcept {
   constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
@@ -93,8 +93,8 @@ const char* find(const char* at, const char* end) noexcept {
 
 constexpr int no_byte = -1;
 
-// The decoded byte at `at`, and where the path continues. There is no byte for a broken escape, or for an escaped
-// slash, which is not a separator and which no literal contains.
+// Returns the decoded byte at `at`, and moves `at` to the byte after it. Returns no_byte for a malformed escape, and
+// for an escaped slash, because an escaped slash is not a separator, and no literal contains a slash.
 template <bool escaped>
 int next_byte(const char*& at, const char* end) noexcept {
   const unsigned char raw = static_cast<unsigned char>(*at++);
@@ -108,7 +108,7 @@ int next_byte(const char*& at, const char* end) noexcept {
   return byte == '/' ? no_byte : byte;
 }
 
-// The part of the segment before `suffix`; empty if the segment does not end with it.
+// The part of the segment before `suffix`, or an empty text if the segment does not end with `suffix`.
 template <bool escaped>
 std::string_view without_suffix(std::string_view segment, std::string_view suffix) noexcept {
   if constexpr (!escaped) {
@@ -117,7 +117,7 @@ std::string_view without_suffix(std::string_view segment, std::string_view suffi
     return segment;
   }
   for (; !suffix.empty(); suffix.remove_suffix(1)) {
-    // A '%' is always the beginning of three bytes.
+    // In a path, a '%' is always the first of three bytes.
     const std::size_t size = segment.size() >= 3 && segment[segment.size() - 3] == '%' ? 3 : 1;
     if (segment.size() < size) return {};
     const char* at = segment.data() + segment.size() - size;
@@ -127,7 +127,7 @@ std::string_view without_suffix(std::string_view segment, std::string_view suffi
   return segment;
 }
 
-// Returns why the text cannot be a literal of a pattern, or null if it can.
+// Returns null if `text` may be a literal of a pattern; otherwise returns the reason why it may not.
 const char* check_literal(std::string_view text) {
   for (const char c : text) {
     if (c == '{' || c == '}') return "a segment can have at most one parameter: {name}";
@@ -144,14 +144,14 @@ const char* check_literal(std::string_view text) {
 struct PathTree::Segment {
   enum Kind : std::uint8_t { Literal, Param, Rest } kind;
   Type type;
-  std::string_view text;  // The literal, or the name.
+  std::string_view text;  // The text of the literal, or the name of the parameter.
   std::string_view prefix = {};
   std::string_view suffix = {};
 };
 
-// Parses the pattern; the error says what is wrong with it.
+// Parses a pattern; returns null, or the rule that the pattern violates.
 const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segments) {
-  if (!pattern.starts_with('/')) return "begins with '/'";
+  if (!pattern.starts_with('/')) return "a pattern must begin with '/'";
   constexpr std::string_view types[] = {"uuid", "uint", "int", "slug"};
   unsigned params = 0;
   for (std::size_t at = 1; at <= pattern.size();) {
@@ -162,7 +162,9 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
     const std::string_view prefix = text.substr(0, open);
     if (const char* why = check_literal(prefix)) return why;
     if (open == text.npos) {
-      if (text == "." || text == "..") return "dot segments never arrive from a well-behaved client";
+      if (text == "." || text == "..")
+        return "a path must not contain the dot segments '.' and '..', because clients remove them before they send a "
+               "request";
       if (text.size() > literal_bytes_max) return "a literal segment must have at most 255 bytes";
       segments.push_back({Segment::Literal, Type::Any, text});
       continue;
@@ -195,12 +197,12 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
   return nullptr;
 }
 
-// The parameter of the segment among those that are possible at `place`.
+// Finds the parameter for `segment` among those at `place`, or makes it.
 PathTree::Param& PathTree::param_of(std::uint32_t place, const Segment& segment) {
   Params& params = params_[place];
   if (segment.kind == Segment::Rest) return params.rest;
   if (segment.suffix.empty()) return params.by_type[static_cast<int>(segment.type)];
-  // The longest suffix first, and then by type.
+  // A longer suffix comes before a shorter one; with equal suffixes, the order is that of the types.
   const auto at = std::find_if(params.suffixed.begin(), params.suffixed.end(), [&](const Suffixed& one) {
     if (one.suffix.size() != segment.suffix.size()) return one.suffix.size() < segment.suffix.size();
     return one.type > segment.type || (one.type == segment.type && one.suffix == segment.suffix);
@@ -221,10 +223,11 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t
   const auto by = static_cast<std::uint32_t>(patterns_.size());
   patterns_.push_back({std::string(pattern), id});
 
-  std::string run;                // Literals and slashes since the last parameter.
-  std::uint32_t place = none;     // The index of the last parameter in params_; none: no parameter so far.
+  std::string run;  // Literals and slashes since the last parameter.
+  // The index in params_ of the last parameter so far; none: there is no parameter so far.
+  std::uint32_t place = none;
   const Segment* last = nullptr;  // That parameter.
-  // The node at which `run` ends.
+  // Returns the node at which `run` ends.
   const auto pass_run = [&] {
     std::uint32_t& first = place == none ? root_ : param_of(place, *last).to;
     const std::uint32_t ends = first == none ? make(run) : follow(first, run);
@@ -282,7 +285,7 @@ std::uint32_t PathTree::make(std::string_view run) {
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-// The node at which `run` ends, if it begins where the text of `node` does.
+// Returns the node at which `run` ends; `run` begins at the same place as the text of `node`.
 std::uint32_t PathTree::follow(std::uint32_t node, std::string_view run) {
   while (true) {
     const std::string_view text = std::string_view(text_).substr(nodes_[node].text, nodes_[node].size);
@@ -301,7 +304,8 @@ std::uint32_t PathTree::follow(std::uint32_t node, std::string_view run) {
   }
 }
 
-// Splits `node`: it keeps the first `at` bytes of its text; the rest, and the nodes after it, become its child.
+// Splits `node`: the node keeps the first `at` bytes of its text, and the remaining text becomes its child, with the
+// nodes that follow.
 void PathTree::split(std::uint32_t node, std::uint32_t at) {
   Node behind = nodes_[node];
   nodes_[node] = Node();
@@ -336,7 +340,7 @@ void PathTree::add_child(std::uint32_t node, char byte, std::uint32_t child) {
 std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
   const auto wanted = static_cast<unsigned char>(byte);
   if (node.child_count > Node::few) return tables_[node.children[0]][wanted];
-  // Most nodes have one child: the processor can continue with the child while it still compares the byte.
+  // Most nodes have only one child, so the processor can continue with this child while it still compares the byte.
   if (node.bytes[0] == byte) return node.children[0];
   const int found = first_zero(scan::load64(node.bytes) ^ ones * wanted);
   return found < static_cast<int>(Node::few) ? node.children[found] : none;
@@ -377,7 +381,8 @@ bool PathTree::fits(Type type, std::string_view segment) noexcept {
   return true;
 }
 
-// Returns where the path continues after the node's text, or null when it does not match.
+// Compares the node's text with the path. Returns the position in the path after the text, or null if the path differs
+// from the text.
 template <bool escaped>
 const char* PathTree::pass(const Node& node, const char* at, const char* end) const noexcept {
   const char* const text = text_.data() + node.text;
@@ -392,8 +397,8 @@ const char* PathTree::pass(const Node& node, const char* at, const char* end) co
   }
 }
 
-// Does what walk() does for the parameters that are followed by text in their segment; `segment` is in the path that
-// ends at `end`.
+// Does the same as walk() for the parameters that are followed by text in their segment. `segment` is the current
+// segment of the path, and `end` is the end of the path.
 template <bool escaped>
 std::uint32_t PathTree::walk_suffixed(const Params& here, std::string_view segment, const char* end,
                                       PathParams& params) const noexcept {
@@ -409,8 +414,9 @@ std::uint32_t PathTree::walk_suffixed(const Params& here, std::string_view segme
   return none;
 }
 
-// Returns the id, or none; in that case values may remain in `params`. Recursion, needed for backtracking, is as deep
-// as the longest pattern, whatever the path: every step goes to an existing node further down.
+// Returns the id of the pattern, or `none` if no pattern matches; `params` may then contain values of an abandoned
+// attempt. Backtracking needs recursion, which is at most as deep as the longest pattern, whatever the path is, because
+// each call continues at a deeper node.
 template <bool escaped>
 std::uint32_t PathTree::walk(std::uint32_t index, const char* at, const char* end, PathParams& params) const noexcept {
   while (true) {

@@ -5,33 +5,34 @@
 //   PathParams params;
 //   if (auto id = tree.match("/users/42", params)) …            // 7, params.find("id") == "42"
 //
-// Patterns: literal segments; {name} for one segment of at least one byte; {name:type} for one segment that fits the
-//           type; text before or after either of these, as in "/v{version}" and "/reports/{id}.csv"; {name...} at the
-//           end for the rest, which may be empty and may contain slashes. A literal segment wins; then the longest text
-//           before a parameter, then the longest after it, then {name:type}, in the order below, before {name}, and
-//           {name} before {name...}. When the rest of the path does not match after one choice, the next one is tried.
-//           "/a" and "/a/" are two paths.
+// Patterns: a pattern consists of literal segments; {name}, which matches one segment of at least one byte;
+//           {name:type}, which matches one segment that fits the type; text before or after either of these, as in
+//           "/v{version}" and "/reports/{id}.csv"; and {name...} at the end, which matches the rest of the path: the
+//           rest may be empty and may contain slashes. A literal segment is tried before a parameter. Among parameters,
+//           the one with the longest text before it is tried first, then the one with the longest text after it; then
+//           {name:type}, with the types in the order below, then {name}, and last {name...}. If the rest of the path
+//           does not match after one choice, the next choice is tried. "/a" and "/a/" are different paths.
 //
 //   uuid   8-4-4-4-12 hexadecimal digits, of either case (RFC 9562)
 //   uint   digits, at most 18446744073709551615
 //   int    digits, perhaps after a '-', in the range of 64 bits
 //   slug   letters, digits, '-' and '_'; at most 255 bytes
 //
-// Escapes: the path is divided at its slashes first. After that, each segment is decoded once, to compare it with
-//          literals and types: "/%75sers/%37" is "/users/7", "%2F" is a byte of a segment and never a separator,
-//          "%2525" means "%25". Values are returned as sent: decode them once, when you use them. ("%00" and broken
-//          escapes have been rejected by the parser.)
+// Escapes: the path is first divided at its slashes. Each segment is then decoded once, to compare it with literals and
+//          types: "/%75sers/%37" matches like "/users/7"; "%2F" is a byte of a segment and never a separator; "%2525"
+//          means "%25". The values of parameters are returned as sent; decode a value once, when you use it. (The
+//          parser has already rejected "%00" and malformed escapes.)
 //
-// Dot segments: they are not resolved. RFC 3986 §5.2.4 requires the client to remove them before it sends the request;
-// one that arrives is an ordinary segment, so "/a/../b" is never "/b", and a value may be "..": code that opens files
-// has to confine them to a folder.
+// Dot segments: dot segments are not resolved. RFC 3986 §5.2.4 requires the client to remove dot segments before it
+// sends the request. A dot segment that arrives is treated as an ordinary segment, so "/a/../b" is never "/b", and a
+// value may be "..". Therefore code that opens files has to confine paths to a folder.
 //
-// Lifetime: `params` has views into the path and the tree; when the path moves, call rebase().
-// Threads:  match() may be called by any number of threads after the last pattern was added.
-// Cost:     a path without escapes whose pattern has no parameter: one lookup in a perfect hash. Other paths: a radix
-//           tree, with one comparison for each run of bytes that patterns share, for any number of patterns, and a scan
-//           of eight bytes at a time for each parameter; backtracking from a literal to a parameter adds the steps of
-//           the abandoned path. No allocation in match().
+// Lifetime: `params` contains views into the path and the tree; if the path moves, call rebase().
+// Threads:  any number of threads may call match() after the last pattern was added.
+// Cost:     if a path has no escapes and its pattern has no parameter, matching takes one lookup in a perfect hash
+//           table. Other paths need a walk through a radix tree: one comparison for each run of bytes that patterns
+//           share, for any number of patterns, and a scan of eight bytes at a time for each parameter. Backtracking
+//           from a literal to a parameter adds the steps of the abandoned attempt. match() allocates nothing.
 
 #pragma once
 
@@ -48,7 +49,7 @@
 
 namespace keel::http {
 
-// The parameters of a matched path: views into the path.
+// The parameters of a matched path; their values are views into the path.
 class PathParams {
  public:
   static constexpr unsigned capacity = 16;
@@ -64,7 +65,8 @@ class PathParams {
   }
 
   unsigned size() const noexcept { return size_; }
-  // The parameters are in the order of the pattern; index < size(). The value is as sent, not decoded.
+  // The parameters are in the order of the pattern; `index` must be less than size(). The value is as sent, without
+  // decoding.
   Field operator[](unsigned index) const noexcept {
     const Item& item = items_[index];
     return {item.name, {path_ + item.at, item.size}};
@@ -77,14 +79,14 @@ class PathParams {
     return std::nullopt;
   }
 
-  // The matched path is now at `path`, because it was copied or the buffer moved.
+  // Tells the object that the matched path is now at `path`, because it was copied or its buffer moved.
   void rebase(const char* path) noexcept { path_ = path; }
 
  private:
   friend class PathTree;
   struct Item {
     std::string_view name;
-    std::uint32_t at;  // The position at which the value begins in the path.
+    std::uint32_t at;  // The position in the path at which the value begins.
     std::uint32_t size;
   };
   void add(std::string_view name, const char* begin, const char* end) noexcept {
@@ -94,21 +96,22 @@ class PathParams {
   const char* path_ = nullptr;
   unsigned size_ = 0;
   union {
-    Item items_[capacity];  // initialized only up to size_, so that a match does not pay for unused entries
+    // only the first size_ elements are initialized, because a match should not pay for unused elements
+    Item items_[capacity];
   };
 };
 
-// Patterns of paths, by their segments.
+// A tree of path patterns, which finds the best pattern for a path.
 class PathTree {
  public:
-  // InvalidArgument: the pattern is malformed (the message says how and shows it). AlreadyExists: the pattern matches
-  // the same paths as an existing one. Conflict: the pattern names a parameter differently from an existing pattern
-  // with the same beginning. Both messages name the other pattern, and `*other` is set to its id. A rejected pattern
-  // leaves the tree unchanged for matching.
+  // InvalidArgument: the pattern is malformed; the message contains the pattern and the rule that it violates.
+  // AlreadyExists: the pattern matches the same paths as an existing pattern. Conflict: an existing pattern with the
+  // same beginning has another name for the same parameter. For AlreadyExists and Conflict, the message contains the
+  // existing pattern, and `*other` is set to the id of that pattern. After a rejection, the tree matches as before.
   Result<> add(std::string_view pattern, std::uint32_t id, std::uint32_t* other = nullptr);
 
-  // Returns the id of the best pattern; none if no pattern matches, and `params` is then unspecified. `path` begins
-  // with '/' and has valid escapes, as RequestHead::path() gives it; anything else matches nothing.
+  // Returns the id of the best pattern; nullopt if no pattern matches, and the content of `params` is then unspecified.
+  // `path` must begin with '/' and have valid escapes, like RequestHead::path(); any other text matches nothing.
   std::optional<std::uint32_t> match(std::string_view path, PathParams& params) const noexcept {
     params.path_ = path.data();
     params.size_ = 0;
@@ -121,14 +124,14 @@ class PathTree {
   std::optional<std::uint32_t> match_tree(std::string_view path, PathParams& params) const noexcept;
 
   static constexpr std::uint32_t none = UINT32_MAX;
-  // The types are in the order in which they are tried.
+  // Listed in the order in which they are tried.
   enum class Type : std::uint8_t { Uuid, Uint, Int, Slug, Any };
   static constexpr int type_count = 5;
   struct Segment;
 
-  // The node that follows a parameter.
+  // A parameter, and what follows it.
   struct Param {
-    std::uint32_t to = none;    // The index of a node, or, after {name...}, the id of the pattern.
+    std::uint32_t to = none;    // The index of the node that follows; for {name...}, the id of the pattern.
     std::uint32_t name = none;  // Index into names_.
     std::uint32_t by = none;    // The index in patterns_ of the pattern that first named the parameter.
   };
@@ -138,28 +141,30 @@ class PathTree {
     Type type;
     Param param;
   };
-  // The parameters that are possible at one place.
+  // The parameters that are possible at one place of the path.
   struct Params {
     unsigned types = 0;  // Bit by Type.
     Param by_type[type_count];
     Param rest;
-    // The parameters with a suffix, in the order in which they are tried; they are tried before the others.
+    // The parameters with a suffix, in the order in which they are tried; they are tried before the parameters without
+    // a suffix.
     std::vector<Suffixed> suffixed;
   };
-  // A run of literal bytes, including slashes, and the nodes that follow it. Fits into one cache line.
+  // A run of literal bytes, which may include slashes, and the nodes that follow it. A node fits into one cache line.
   struct alignas(64) Node {
     static constexpr std::uint32_t few = 8;
     std::uint32_t text = 0;  // Offset in text_.
     std::uint32_t size = 0;
     std::uint32_t id = none;      // The id of the pattern that ends here.
-    std::uint32_t by = none;      // The index of that pattern in patterns_.
+    std::uint32_t by = none;      // The index in patterns_ of the pattern that ends here.
     std::uint32_t params = none;  // Index into params_.
     std::uint32_t child_count = 0;
-    char bytes[few] = {};  // The first byte of each child; zero where there is no child.
+    char bytes[few] = {};  // The first byte of each child; zero for an unused place.
     std::uint32_t children[few] = {none, none, none, none, none, none, none, none};  // The node of each child.
-    // If there are more than a few children, children[0] is the index of their table.
+    // If there are more than `few` children, children[0] is the index of their table.
   };
-  using Table = std::array<std::uint32_t, 256>;  // The child for each possible first byte, or none.
+  // The child for each possible first byte; none: there is no such child.
+  using Table = std::array<std::uint32_t, 256>;
   struct Pattern {
     std::string text;
     std::uint32_t id;
@@ -190,7 +195,7 @@ class PathTree {
   std::string text_;
   std::vector<std::string> names_;
   std::vector<Pattern> patterns_;
-  LiteralTable whole_;  // Maps a path without parameters to its id.
+  LiteralTable whole_;  // Maps each pattern without parameters to its id.
 };
 
 }  // namespace keel::http

@@ -237,8 +237,8 @@ TEST(PathTree, says_what_is_wrong_with_a_pattern) {
     const char* why;
   };
   const Vector vectors[] = {
-      {"", Code::InvalidArgument, "begins with '/'"},
-      {"a", Code::InvalidArgument, "begins with '/'"},
+      {"", Code::InvalidArgument, "a pattern must begin with '/'"},
+      {"a", Code::InvalidArgument, "a pattern must begin with '/'"},
       {"/a?b", Code::InvalidArgument, "without '%' and '?'"},
       {"/a%20b", Code::InvalidArgument, "without '%' and '?'"},
       {"/a b", Code::InvalidArgument, "blanks"},

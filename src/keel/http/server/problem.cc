@@ -22,7 +22,7 @@ void begin_problem(json::Writer& out, Status status, std::string_view detail) {
   if (!detail.empty()) out.key("detail").string(detail);
 }
 
-// An error of the environment is the server's fault, whatever its code means to the caller.
+// An error from the environment is the server's fault, whatever its code means to the caller.
 Status status_of(const Error& error) noexcept {
   const auto status = static_cast<Status>(http_status(error.code()));
   if (!error.is_from_environment() || error.code() == Code::Cancelled) return status;
@@ -31,7 +31,8 @@ Status status_of(const Error& error) noexcept {
              : Status::InternalServerError;
 }
 
-// The member of a document that names the place of a violation, and the message of the document.
+// For one kind of input: the name of the member in which each list entry gives the place of its violation, and the
+// detail of the whole document.
 struct Words {
   const char* place;
   const char* detail;
@@ -71,7 +72,7 @@ Response list(Status status, Rejection::What what, const Violations& violations)
   return Response::body(status, std::move(body), problem_type);
 }
 
-// `message` comes from the error that carried it.
+// `message` is the message of the error that carried the rejection.
 Response response_of(const Rejection& rejection, std::string_view message) {
   if (rejection.violations().empty() || rejection.violations().is_malformed()) {
     Response response = refuse(rejection.status(), message);

@@ -1,26 +1,28 @@
-// keel/http/server/problem.h — errors as RFC 9457 problem details.
+// keel/http/server/problem.h — makes responses from errors, as problem details (RFC 9457).
 //
 //   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
 //
-// This is the only place where an Error becomes a response. An error of the application, `fail(Code::NotFound, "no such
-// user")`, gets the status of its code, and the client reads its message. The error of Request::json(), query() and
-// form() gets the status of its Rejection (rejection.h), and lists everything that is wrong:
+// Only the functions of this file turn an Error into a response. For an error of the application, such as
+// `fail(Code::NotFound, "no such user")`, the response has the status of the error's code, and contains its message.
+// For the error of Request::json(), query() and form(), the response has the status of the Rejection (rejection.h), and
+// lists everything that is wrong:
 //
 //   {"type":"about:blank","title":"Unprocessable Content","status":422,
 //    "detail":"the body has invalid values",
 //    "errors":[{"pointer":"/sku","keyword":"required","detail":"is required"},
 //              {"pointer":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"}]}
 //
-// "keyword" is the keyword of JSON Schema that the value violates (data/violations.h); an entry without a keyword is
-// about something for which JSON Schema has none. For a query, "parameter" takes the place of "pointer"; for a form,
-// "field" does.
+// "keyword" is the keyword of JSON Schema that the value violates (data/violations.h); an entry has no keyword if JSON
+// Schema has none for the violation. For a query, the entries of the list have "parameter" instead of "pointer"; for a
+// form, the entries have "field".
 //
-// An error from the environment (base/error.h: files, databases, other servers, the system) counts as the server's own,
-// whatever its code: 502, 503 or 504 if that is the status of its code, else 500. on_error() (task/on_error.h) turns an
-// error that the client caused into one of the application. A bug is a 500. The message of an error from the
-// environment, and of Internal, DataLoss, Upstream, Unavailable, ResourceExhausted and DeadlineExceeded of the
-// application, may name hosts, files and queries: the message is logged, and the body has a fixed sentence for the
-// code. Use refuse() for a 503 or 504 with a message for the client.
+// An error from the environment (base/error.h: files, databases, other servers, the system) is treated as the server's
+// fault, whatever its code is: the status is 502, 503 or 504 if that is the status of the code, and 500 otherwise. If
+// the client caused such an error, on_error() (task/on_error.h) turns it into an error of the application. A bug
+// becomes a 500. Two kinds of messages may name hosts, files and queries: those of errors from the environment, and
+// those of the application's errors with the codes Internal, DataLoss, Upstream, Unavailable, ResourceExhausted and
+// DeadlineExceeded. Such a message is only logged, and the body contains a fixed sentence for the code. To send a 503
+// or 504 with a message for the client, use refuse().
 
 #pragma once
 
@@ -39,27 +41,29 @@ namespace keel::http {
 
 class Request;
 
-// A problem with the default status of the error's code, and with its message.
+// Makes the problem document for `error`, with the default status of the error's code, and with the error's message if
+// clients may read it.
 Response problem(const Error& error);
-// The same for the error with which a request ended. The error is logged with method, path and route: at the level of
-// its code, or, if it is the server's own, at level error with the place of the call, the SQL statement if there is
-// one, and the stack of a bug.
+// Does the same for an error with which `request` ended. The error is logged with the method, path and route. The level
+// is that of the error's code; for an error that is the server's fault, the level is error, and the line contains the
+// place of the call, the SQL statement if there is one, and the stack of a bug.
 Response problem(const Request& request, const Error& error);
 
-// HTTP's own rejections, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
-// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name an authentication scheme (§15.5.2), which only the caller knows:
-// `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no header fields.
+// Makes a rejection with a status that HTTP or a handler has chosen: 405, 413, 415, 422, … A 503 says when to try
+// again: Retry-After: 1 (RFC 9110 §10.2.3). A 401 must name an authentication scheme (§15.5.2), which only the caller
+// knows: write `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`, because an Error has no
+// header fields.
 Response refuse(Status status, std::string_view detail);
 
-// Reports violations that a handler finds itself in a body, in the same form as above:
+// Reports violations that the handler itself finds in a body, in the form that the top of this file shows:
 //
 //   http::Invalid invalid;
 //   if (!is_known(line.sku)) invalid.field("/lines/0/sku", "is no product of ours");
 //   if (!invalid.empty()) co_return std::move(invalid).response();
 class Invalid {
  public:
-  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email"; `keyword` is a literal, the keyword of JSON Schema
-  // if there is one. At most Violations::count_max are listed.
+  // `pointer` is a JSON Pointer (RFC 6901) into the body, such as "/email"; `keyword` is a string literal, the keyword
+  // of JSON Schema if there is one. At most Violations::count_max violations are listed.
   Invalid& field(std::string_view pointer, std::string_view detail, std::string_view keyword = {});
   bool empty() const noexcept { return violations_.empty(); }
   Response response() &&;
@@ -68,8 +72,8 @@ class Invalid {
   Violations violations_;
 };
 
-// The errors of JSON that is parsed by hand, as the same documents: 400 with line and column when the text is not JSON,
-// 422 naming the member when it is JSON but does not have the expected form.
+// Makes a problem document for JSON that a handler parses with a Reader: 400 with line and column when the text is not
+// JSON; 422 with the place of the member when the text is JSON but does not have the expected form.
 Response problem(const json::Reader& reader);
 
 }  // namespace keel::http

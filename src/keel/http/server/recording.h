@@ -1,12 +1,12 @@
 // keel/http/server/recording.h — records what handlers read from requests and what they respond with; `keel api init`
-// uses it while the tests of a service run.
+// uses these records, which are made while the tests of a service run.
 //
 // If KEEL_RECORD_CONTRACT is defined, json(), query(), form(), path_param() and query_param() of a Request, and
-// Response::json(), report to the recorder which type they are called with. Either all sources of a program must be
-// compiled with it, or none. Without it they contain no code for this, and a server reports only its responses to the
-// recorder.
+// Response::json(), report to the recorder the type with which they are called. The macro must be defined for all
+// sources of a program, or for none of them. If the macro is not defined, these functions contain no code for
+// recording, and a server reports only its responses to the recorder.
 //
-// Threads: `active` is set before servers start; all workers call the recorder.
+// Threads: set `active` before servers start; all workers call the recorder.
 // Cost:    without a recorder, a load and a branch for each response.
 
 #pragma once
@@ -33,20 +33,21 @@ class Router;
 class Recorder {
  public:
   enum class Part : std::uint8_t { Body, Query, Form, PathParameter, QueryParameter };
-  // Adds a type to `schemas`, and returns its schema as JSON: for a query or a form, returns the list of its fields.
+  // Adds a type to `schemas`, and returns the schema of the type as JSON, or for a query or a form the list of its
+  // fields.
   using Describe = std::string (*)(json::Schemas& schemas);
 
-  // The recorder that receives the reports; null: none. It outlives the servers and their responses.
+  // The recorder that receives the reports; null: none. The recorder must outlive the servers and their responses.
   static inline Recorder* active = nullptr;
 
-  // A handler has read a part of the request. `name` is the name of a parameter; `function` is the name of the handler,
-  // as the compiler writes it, or null.
+  // Reports that a handler has read a part of the request as `type`. `name` is the name of the parameter; `function` is
+  // the name of the handler as the compiler writes it, or null.
   virtual void asks(const Request& request, Part part, std::string_view name, Describe type, const char* function) = 0;
-  // Returns the text "application/json" at an address that identifies this type from now on.
+  // Returns the text "application/json", at an address that from then on identifies this type.
   virtual std::string_view content_type_of(Describe type) = 0;
-  // Reports the response to a request as it is sent, without the fields that the server adds.
+  // Reports the response to a request, as it is sent, but without the fields that the server adds.
   virtual void responds(const Request& request, const Response& response) = 0;
-  // Reports the routes of a service; only these are recorded.
+  // Reports the routes of a service; only requests of these routes are recorded.
   virtual void serves(const Router& router) = 0;
 
  protected:
@@ -77,7 +78,7 @@ std::string describe_fields(json::Schemas& schemas) {
   if (::keel::http::Recorder::active != nullptr)                                          \
   ::keel::http::Recorder::active->asks(request, ::keel::http::Recorder::Part::part, name, \
                                        &::keel::http::internal::describe, function)
-// Reports the type that a response is made of.
+// Reports the type from which a response is made.
 #define KEEL_RECORD_TYPE(content_type, describe) \
   if (::keel::http::Recorder::active != nullptr) \
   content_type = ::keel::http::Recorder::active->content_type_of(&::keel::http::internal::describe)

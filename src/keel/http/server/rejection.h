@@ -1,19 +1,20 @@
-// keel/http/server/rejection.h — all errors in the input of a client.
+// keel/http/server/rejection.h — the list of all errors in a client's input.
 //
-// The error of Request::json(), query() and form() carries a Rejection. If a handler ends with that error, whether it
-// arrived by co_await or KEEL_TRY, with or without because(), the response lists every violation (problem.h). A handler
-// can also inspect the rejection:
+// The error of Request::json(), query() and form() carries a Rejection. If a handler ends with that error, through
+// co_await or KEEL_TRY, with or without because(), the response lists every violation (problem.h). A handler can also
+// inspect the rejection:
 //
 //   const Result<Order> order = request.json<Order>();
 //   if (const http::Rejection* why = order ? nullptr : http::Rejection::of(order.error())) {
 //     for (const Violation& one : why->violations()) …                  // "/lines/0/quantity", "must be from 1 to 100"
 //   }
 //
-// For violations that a handler itself finds after the body has been read, Invalid (problem.h) makes the same response.
+// For violations that a handler itself finds after it has read the body, Invalid (problem.h) makes the same kind of
+// response.
 //
-// Ownership: owned by the Error and its clones.
+// Ownership: a Rejection is owned by its Error; each clone of the Error has its own copy.
 // Threads:   any.
-// Cost:      the violations are allocated; valid input costs nothing.
+// Cost:      only invalid input costs something: its violations are allocated.
 
 #pragma once
 
@@ -29,33 +30,35 @@ namespace keel::http {
 class Rejection final : public Error::Details {
  public:
   enum class What : std::uint8_t {
-    Body,   // 422, and 400 for text that is not JSON; each error has a "pointer".
+    Body,   // 400 for text that is not JSON, otherwise 422; each error has a "pointer".
     Query,  // 400; each error has a "parameter".
     Form,   // 422; each error has a "field".
-    // A rejection by a contract (contract/input.h): 400 for parameters that cannot be read, 422 for those that violate
-    // a schema; both name a "parameter".
+    // A rejection by a contract (contract/input.h): 400 for parameters that cannot be read, and 422 for parameters that
+    // violate a schema; each error has a "parameter".
     Parameters,
     ParameterValues,
-    ContentType,  // A 415 lists no violations; the message says what is expected.
-    Size,         // For 413; the message says what is too large.
+    ContentType,  // 415; there are no violations, and the message says what is expected.
+    Size,         // 413; the message says what is too large.
   };
 
-  // InvalidArgument, with each violation in the message, for the log. There is at least one violation.
+  // An InvalidArgument whose message contains each violation, for the log. There must be at least one violation.
   static Error error(What what, Violations violations);
-  // 415: the message is `expected`; the field `accept_field`, Accept or another, has `accepted`. Literals.
+  // For 415: the message is `expected`; the response has the field `accept_field` (Accept or another) with the value
+  // `accepted`. Literals.
   static Error unsupported(const char* expected, const char* accept_field, const char* accepted);
 
-  // 413: the message is `what`, a literal.
+  // For 413: the message is `what`, a string literal.
   static Error too_large(const char* what);
 
-  // The rejection that `error` carries, or null. The result is also null after the code of the error has been changed
-  // from InvalidArgument to another.
+  // The rejection that `error` carries, or null. The result is also null if the code of the error was later changed
+  // from InvalidArgument to another code.
   static const Rejection* of(const Error& error) noexcept;
 
   What what() const noexcept { return what_; }
   Status status() const noexcept;
   const Violations& violations() const noexcept { return violations_; }
-  // The field of the response that lists accepted types, and its value; empty if there is none.
+  // The name of the response's field that lists the accepted types, and its value; both are empty if there is no such
+  // field.
   std::string_view accept_field() const noexcept { return accept_field_; }
   std::string_view accepted() const noexcept { return accepted_; }
 

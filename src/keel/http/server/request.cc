@@ -25,7 +25,8 @@ Error Request::bad_parameter(std::string_view name, std::string_view expected) {
 }
 
 std::optional<std::string_view> Request::header_list(std::string_view name) {
-  // The total size is computed first, because the client chooses how many fields there are.
+  // The total size is computed first, so that memory is allocated only once: the client chooses how many fields there
+  // are.
   std::optional<std::string_view> first;
   std::size_t size = 0;
   unsigned count = 0;
@@ -51,20 +52,21 @@ std::optional<std::string_view> Request::header_list(std::string_view name) {
 }
 
 void Request::reject_early_read(const char* call, std::source_location place) const {
-  // On a route whose handler reads the body, the body is never collected, and several readers have to agree on which
-  // reads first.
+  // On a route that streams its body, the body is never collected: middleware and handler have to agree on which of the
+  // two reads the body.
   if (match_.options != nullptr && match_.options->streams_body) return;
-  throw_bug(std::string(call) +
-                " in a middleware: it runs before the body has arrived; write one that calls the handler itself "
-                "(Task<http::Response> with http::Next), and co_await request.whole_body() there",
-            place);
+  throw_bug(
+      std::string(call) +
+          " cannot be called in a middleware that runs before the body has arrived: write a middleware that calls the "
+          "handler itself (Task<http::Response> with http::Next), and co_await request.whole_body() there",
+      place);
 }
 
 Task<std::string_view> Request::whole_body(std::source_location place) {
-  KEEL_EXPECT_AT(
-      match_.options == nullptr || !match_.options->streams_body,
-      "whole_body() on a route that streams its body: the body is not collected there; co_await read_body() instead",
-      place);
+  KEEL_EXPECT_AT(match_.options == nullptr || !match_.options->streams_body,
+                 "whole_body() cannot be called on a route that streams its body, because the body is not collected: "
+                 "co_await read_body() instead",
+                 place);
   while (collector_ != nullptr) {
     const Chunk part = co_await BodyRead(*reader_);
     if (part.empty()) {
@@ -117,7 +119,7 @@ void Request::continue_trace() noexcept {
   for (unsigned i = 0, seen = 0; i < head_->field_count(); ++i) {
     const Field field = head_->field(i);
     if (!equals_ignore_case(field.name, "traceparent")) continue;
-    if (seen++ != 0) return;  // With two different values, neither can be trusted.
+    if (seen++ != 0) return;  // If there are several fields with this name, none of them can be trusted.
     trace = parse_traceparent(field.value);
   }
   if (trace && believes(arrival_->trust.believed.trace)) span_.trace = *trace;
@@ -174,7 +176,7 @@ std::string_view Request::raw_path_param(std::string_view name, std::source_loca
 
 Result<std::string_view> Request::path_text(std::string_view name, std::source_location place) {
   const auto raw = match_.params.find(name);
-  // The bug is returned, not thrown: an awaited error first ends the children of a Scope (task/scope.h).
+  // The bug is returned, not thrown: when an error is awaited, a Scope first ends its children (task/scope.h).
   if (!raw) return Error::from_bug(Bug(no_such_parameter(name), place));
   return uri::percent_decode(*raw, *arena_);
 }

@@ -1,13 +1,16 @@
-// keel/http/server/request.h — one request, as a handler sees it.
+// keel/http/server/request.h — the request that a handler receives.
 //
-// Everything is a view into the request's own memory; for a synchronous handler nothing is copied. Before a Task
-// handler is started, the head and the body are moved to the arena, so that its views are valid across suspensions.
+// All texts are views into the request's own memory; for a synchronous handler, nothing is copied. Before a handler
+// that returns a Task is started, the head and the body are moved to the request's arena, so that views into them stay
+// valid across suspensions.
 //
-// Lifetime: the Request and every view of it are valid until the response has been made (until the Task has ended).
-// Threads:  the worker that received it.
-// Cost:     accessors are loads; path_param and query_param decode on demand, into the arena when there is an escape.
+// Lifetime: the Request and all views into it are valid until the response has been made; for a handler that returns a
+//           Task, until the Task has ended.
+// Threads:  the worker that received the request.
+// Cost:     accessors are loads; path_param() and query_param() decode when they are called, into the arena if there is
+//           an escape.
 //
-// json(), query() and form() fill plain structs; their code is in input.h, which keel/http.h includes.
+// json(), query() and form() fill plain structs; they are implemented in input.h, which keel/http.h includes.
 
 #pragma once
 
@@ -56,7 +59,7 @@ template <class T>
 concept HasInput = requires { sizeof(Input<T>); };
 }  // namespace internal
 
-// Cannot be copied: everything in it is valid only until the response has been made.
+// A Request cannot be copied, because everything in it is valid only until the response has been made.
 class Request {
  public:
   Request() = default;
@@ -64,40 +67,44 @@ class Request {
   Request& operator=(const Request&) = delete;
 
   Method method() const noexcept { return head_->method(); }
-  // As sent: "/api/users/7", percent-escapes not decoded.
+  // As sent: The path as sent, "/api/users/7"; percent-escapes are not decoded.
   std::string_view path() const noexcept { return head_->path(); }
   // The part of the target after the '?', not decoded; empty when there is none.
   std::string_view query() const noexcept { return head_->query(); }
-  // The pattern of the route that matched, "/api/users/{id}"; empty when no route matched. Valid as long as the router.
+  // The pattern of the route that matched, "/api/users/{id}"; empty if no route matched. The pattern is valid as long
+  // as the router.
   std::string_view route() const noexcept { return match_.pattern; }
-  // The methods of the path, "GET, HEAD, OPTIONS", set if the response is to OPTIONS or is a 405, otherwise empty.
+  // The methods for which the path has handlers, "GET, HEAD, OPTIONS"; set only for a response to OPTIONS and for a
+  // 405, otherwise empty.
   std::string_view allow() const noexcept { return match_.allow; }
-  // The media type of RouteOptions::produces that the client prefers; empty when the route names none.
+  // The media type in RouteOptions::produces that the client prefers; empty if the route has no such list.
   std::string_view accepted_type() const noexcept { return match_.accepted_type; }
-  // The value of the first field of that name (any case), or nullopt.
+  // The value of the first field with that name (in any case), or nullopt.
   std::optional<std::string_view> header(std::string_view name) const noexcept { return head_->find(name); }
   std::optional<std::string_view> header(Known name) const noexcept { return head_->find(name); }
-  // The values of all fields of that name, joined by ", " (RFC 9110 §5.2), in the arena when there are several; nullopt
-  // when there is none. Use it for fields that are lists.
+  // The values of all fields with that name, joined by ", " (RFC 9110 §5.2); nullopt if there is no such field. If
+  // there are several fields, the result is in the arena. Use header_list() for fields whose values are lists.
   std::optional<std::string_view> header_list(std::string_view name);
   const RequestHead& head() const noexcept { return *head_; }
-  // The whole body, decoded from its transfer coding; empty when there is none. Its size is limited by
-  // Limits::body_bytes_max, or by the limit of the route. Empty on a route that streams its body: call read_body()
-  // there. In a middleware that is called before the handler it is a Bug (base/bug.h), because the body may not have
-  // arrived: call whole_body() there.
+  // The whole body, decoded from its transfer coding; empty if there is no body. The size of the body is limited by
+  // Limits::body_bytes_max, or by the limit of the route. On a route that streams its body, the result is empty: call
+  // read_body() there. A call in middleware that runs before the handler is a Bug (base/bug.h), because the body may
+  // not have arrived: call whole_body() there.
   std::string_view body(std::source_location place = std::source_location::current()) const {
     if (is_before_body_) [[unlikely]]
       reject_early_read("body()", place);
     return body_;
   }
-  // For middleware that calls the handler itself (middleware.h): receives the rest of the body, which is then body().
-  // Until this function or the handler is called, the server receives no more of the body than arrived with the head,
-  // and a client that waits for 100 (Continue) does not get it. Errors: those of read_body(), and ResourceExhausted
-  // (503) when the memory limit for all bodies, or for those of this client, is reached. A Bug on a route that streams.
+  // For middleware that calls the handler itself (middleware.h): receives the rest of the body; afterwards, body()
+  // returns the body. Until whole_body() or the handler is called, the server receives only the part of the body that
+  // arrived with the head, and a client that waits for 100 (Continue) does not get it. Errors: those of read_body(),
+  // and ResourceExhausted (503) when the memory limit for all bodies, or for the bodies of this client, is reached. A
+  // call on a route that streams its body is a Bug.
   Task<std::string_view> whole_body(std::source_location place = std::source_location::current());
-  // `co_await request.read_body()`: the next piece of the body as it arrives, borrowed until the next read; empty at
-  // the end of the body. On a route that does not stream, it returns the whole body, then an empty chunk; in middleware
-  // it is a Bug, like body(). body_reader.h has the errors and the other rules.
+  // `co_await request.read_body()` returns the next piece of the body when it has arrived, valid until the next read;
+  // an empty chunk means the end of the body. On a route that does not stream its body, the first read returns the
+  // whole body, and the next an empty chunk. In middleware, a read is a Bug, as for body(). body_reader.h has the
+  // errors and the other rules.
   BodyRead read_body(std::source_location place = std::source_location::current()) {
     if (is_before_body_) [[unlikely]]
       reject_early_read("read_body()", place);
@@ -105,59 +112,60 @@ class Request {
     return BodyRead(std::exchange(body_given_, true) ? Chunk() : body_);
   }
 
-  // Fields after a chunked body (trailers.h), available once the body has been read to its end: the value of the first
-  // one of that name (any case), or nullopt; and all of them, for next_field() (response_reader.h). They are never
-  // among the fields of the head.
+  // The trailers, which are fields after a chunked body (trailers.h); they are available when the body has been read to
+  // its end. trailer() returns the value of the first trailer with that name (in any case), or nullopt; trailers()
+  // returns all trailers, for next_field() (response_reader.h). Trailers are never among the fields of the head.
   std::optional<std::string_view> trailer(std::string_view name) const noexcept;
   std::string_view trailers() const noexcept;
 
-  // The decoded value of the parameter `{name}` of the path. InvalidArgument (400) when the value is not a T; a name
-  // that the route does not have is a bug (500, base/bug.h) of `place`, returned as an error. T may be
-  // std::string_view, an integer, double (finite values only), or a type that is read from text (base/text_value.h),
-  // such as Uuid and Timestamp.
+  // The decoded value of the parameter `{name}` of the path. InvalidArgument (400) if the value is not a T. If the
+  // route has no parameter with this name, the code at `place` has a bug (500, base/bug.h), which is returned as an
+  // error. T may be std::string_view, an integer, double (finite values only), or a type that can be read from text
+  // (base/text_value.h), such as Uuid and Timestamp.
   template <class T>
   Result<T> path_param(std::string_view name, std::source_location place = std::source_location::current());
-  // The value of `{name}` as it was sent, percent-escapes not decoded. Throws a Bug (base/bug.h) for a name that
-  // the route does not have.
+  // The value of `{name}` as sent; percent-escapes are not decoded. If the route has no parameter with this name,
+  // throws a Bug (base/bug.h).
   std::string_view raw_path_param(std::string_view name,
                                   std::source_location place = std::source_location::current()) const;
-  // The decoded value of the first `name=` in the query, nullopt when there is none; InvalidArgument (400) when the
-  // value is not a T, or its escapes are broken.
+  // The decoded value of the first `name=` in the query, or nullopt if there is none; InvalidArgument (400) if the
+  // value is not a T, or if its escapes are malformed.
   template <class T>
   Result<std::optional<T>> query_param(std::string_view name);
 
-  // The input of the client as a plain struct (data/fields.h); views in the struct are valid as long as the request.
-  // Use `co_await` or KEEL_TRY: the error becomes a response that lists every violation (input.h, rejection.h). The
-  // body as JSON: 415 for another Content-Type, 400 for text that is not JSON, 422 with every violation.
+  // json(), query() and form() return the client's input as a plain struct (data/fields.h); views in the struct are
+  // valid as long as the request. Use `co_await` or KEEL_TRY to get the T: an error then becomes a response that lists
+  // every violation (input.h, rejection.h). json() reads the body as JSON: 415 for another Content-Type, 400 for text
+  // that is not JSON, 422 with every violation.
   template <class T>
   Result<T> json(std::source_location place = std::source_location::current()) {
     if constexpr (is_readable<T>()) return internal::Input<T>::json(*this, place);
   }
-  // The query: 400 with every violation.
+  // Reads the query: 400 with every violation.
   template <class T>
   Result<T> query() {
     if constexpr (is_readable<T>()) return internal::Input<T>::query(*this);
   }
-  // The body as a form, urlencoded or multipart: 415 for another Content-Type, 422 with every violation.
+  // Reads the body as a form, urlencoded or multipart: 415 for another Content-Type, 422 with every violation.
   template <class T>
   Result<T> form(std::source_location place = std::source_location::current()) {
     if constexpr (is_readable<T>()) return internal::Input<T>::form(*this, place);
   }
 
-  // Keeps a value for code that handles this request later, for example from a middleware for the handler. There is one
-  // value for each type, or for each type and each `by` (an address that identifies the code that keeps the value);
-  // get() finds the value that was set last.
+  // Keeps a copy of `value` with the request, for code that runs later, for example for the handler after a middleware.
+  // Values of different types are kept side by side, as are values with different `by` (an address that identifies the
+  // code that keeps the value); get() finds the value that was set last.
   template <class T>
   void set(const T& value, const void* by = nullptr) {
-    static_assert(
-        std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= 16,
-        "a value that is kept with a request is copied into its arena, where no destructor runs: keep a pointer");
+    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                  "a value that is kept with a request must be trivially copyable, because it is copied into the "
+                  "request's arena, where no destructor runs: keep a pointer instead");
     auto* note = static_cast<Note*>(arena_->allocate(sizeof(Note)));
     T* const kept = new (arena_->allocate(sizeof(T), alignof(T))) T(value);
     *note = {&type_mark<T>, by, kept, notes_};
     notes_ = note;
   }
-  // The value that was passed to set(), or null.
+  // The value of type T that was passed to set() last, or null.
   template <class T>
   const T* get(const void* by = nullptr) const noexcept {
     for (const Note* note = notes_; note != nullptr; note = note->next) {
@@ -166,36 +174,36 @@ class Request {
     return nullptr;
   }
 
-  // The owner of a value of any other type must keep it alive, with LentValue.
+  // Values of other types are not copied: their owner has to keep them alive, and lends them with LentValue.
 
-  // The other end of the connection: the client, or the proxy in front of the server, or the address that the proxy has
-  // named (ServerOptions::proxy_protocol; empty if it named none). The address includes the port; for a client of a
-  // Unix socket it has no path. The first call for each request asks the kernel.
+  // The peer of the connection: the client, or the proxy in front of the server, or the address that the proxy has
+  // named (ServerOptions::proxy_protocol; empty if the proxy has named no address). The address includes the port; the
+  // address of a client of a Unix socket has no path. For each request, the first call asks the kernel.
   const Address& peer();
-  // The client, the scheme and the host, as reported by proxies that ServerOptions::trusted_proxies and ::believed
-  // trust (forwarded.h); otherwise they are the peer, the connection's scheme ("https" over TLS) and the host in the
-  // head. The first call determines them.
+  // The client's address, the scheme and the host, as reported by trusted proxies (ServerOptions::trusted_proxies and
+  // ::believed; forwarded.h). If a fact is not reported, it is taken from the connection or the head: the peer, the
+  // connection's scheme ("https" over TLS), the host in the head. All three are determined at the first call.
   const Address& client_address() { return origin().client; }
   std::string_view scheme() { return origin().scheme; }
   std::string_view host() { return origin().host; }
   // The host with its port, if one was given: "example.com:8443".
   std::string_view authority() { return origin().authority; }
-  // Over TLS with client certificates (tls::ServerOptions::client_certificates): the name that the peer's certificate
-  // proves (tls::Records::peer_identity()). Empty: the peer has no certificate.
+  // The name that the peer's TLS certificate proves (tls::Records::peer_identity()), if the server asks for client
+  // certificates (tls::ServerOptions::client_certificates). Empty: the peer has sent no certificate.
   std::string_view peer_identity() const noexcept;
-  // An id of this request that is also valid outside of this process: X-Request-Id if a trusted peer sent it (a token
-  // of at most 128 bytes), else the trace in 32 hexadecimal digits. The id is not a secret: clients, proxies and logs
-  // see it, so knowing it proves nothing.
+  // An id of this request that other processes know as well: X-Request-Id if a trusted peer sent it (a token of at most
+  // 128 bytes), and otherwise the trace in 32 hexadecimal digits. The id is not a secret: clients, proxies and logs see
+  // it, so a client that knows it has proved nothing.
   std::string_view id();
 
   // Memory that is freed with this request.
   Arena& arena() noexcept { return *arena_; }
-  // The time when the head had arrived, on the worker's clock.
+  // The time at which the head had arrived, on the worker's clock.
   Instant started() const noexcept { return started_; }
-  // The id that names this request in every log line that is recorded while it is handled: random, or the trace of a
+  // The id in all log lines that are recorded while this request is handled: random, or the trace of a
   // trusted traceparent.
   log::TraceId trace() const noexcept { return span_.trace; }
-  // The span of code that runs for this request; tasks that this code starts inherit it.
+  // The span of the code that runs for this request; tasks that the code starts inherit this span.
   const Span& span() const noexcept { return span_; }
 
  private:
@@ -215,11 +223,11 @@ class Request {
     const void* value;
     const Note* next;
   };
-  struct AfterBody {  // Kept with a request whose body has been collected.
+  struct AfterBody {  // Kept with a request when its body has been collected.
     std::string_view trailers;
   };
   template <class T>
-  static constexpr char type_mark = 0;  // Its address identifies the type.
+  static constexpr char type_mark = 0;  // The address of this variable identifies the type T.
   std::string no_such_parameter(std::string_view name) const;
   Result<std::string_view> path_text(std::string_view name, std::source_location place);
   Result<std::optional<std::string_view>> query_text(std::string_view name);
@@ -241,40 +249,40 @@ class Request {
   Result<> read_query(ReadTexts read, void* value);
   Result<> read_form(ReadTexts read, void* value, std::source_location place);
   const Origin& origin();
-  // Counts a request that ended with a bug.
+  // Counts that this request met a bug.
   void count_bug() const noexcept;
-  // Whether the request's peer is one of `peers`.
+  // Whether `peers` includes the peer of this request.
   bool believes(TrustedPeers peers) const noexcept;
-  // Whether the request's target is an absolute URL with a scheme other than that of the connection, while the peer is
-  // not trusted about the scheme.
+  // Whether the request's target is an absolute URL with another scheme than the connection, and the peer is not
+  // trusted to name the scheme.
   bool is_of_another_scheme() const noexcept;
-  // Takes over the trace that the request names, and the time by which the client needs the response, if the request
-  // has one.
+  // Continues the trace that the request names, if the peer is trusted to name it.
   void continue_trace() noexcept;
   std::optional<Instant> deadline_told() const noexcept;
 
   RequestHead* head_ = nullptr;
   Arena* arena_ = nullptr;
   std::string_view body_;
-  BodyReader* reader_ = nullptr;  // The reader of a body that is streamed or collected.
+  BodyReader* reader_ = nullptr;  // The reader of a body that is streamed or collected; otherwise null.
   BodyCollector* collector_ = nullptr;
   const Note* notes_ = nullptr;
   Instant started_;
   Span span_;
   RouteMatch match_;
-  bool body_given_ = false;      // read_body() has returned the body.
-  bool is_before_body_ = false;  // Middleware is running, and the body may not have arrived yet.
+  bool body_given_ = false;      // Whether read_body() has already returned the body.
+  bool is_before_body_ = false;  // Whether middleware is running before the body may have arrived.
   int fd_ = -1;
   const TransportLayer* layer_ = nullptr;  // The TLS layer of the connection; null: no TLS.
   const Arrival* arrival_ = nullptr;
-  // Points into the arena after the first call of peer(), or to the connection's Introduction (introduction.h).
+  // After the first call of peer(), points into the arena, or to the connection's Introduction (introduction.h).
   const Address* peer_ = nullptr;
-  const Origin* origin_ = nullptr;  // Points into the arena after the first use.
+  const Origin* origin_ = nullptr;  // Points into the arena after the first call of origin().
   std::string_view id_;
 };
 
-// Keeps a value of any type for the handlers inside a middleware: Request::get<T>() finds `value` until this object is
-// destroyed, and nothing afterwards. `value` outlives this object, which must be destroyed before the request.
+// Lends a value of any type to the handlers inside a middleware: Request::get<T>() returns a pointer to `value` until
+// this object is destroyed, and null afterwards. `value` must outlive this object, and this object must be destroyed
+// before the request.
 //
 //   const Customer customer = co_await find(token);
 //   const http::LentValue lent(request, customer);
@@ -311,7 +319,7 @@ Result<T> Request::convert(std::string_view text, std::string_view name) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     bool is_good = error == std::errc() && end == text.data() + text.size();
-    // from_chars also accepts "nan" and "inf", which slip through most range checks.
+    // from_chars() also accepts "nan" and "inf", which pass most range checks unnoticed.
     if constexpr (std::floating_point<T>) is_good = is_good && value - value == 0;
     if (!is_good) {
       if constexpr (std::floating_point<T>) return bad_parameter(name, "expected a number");

@@ -22,7 +22,8 @@ bool is_framing(std::string_view name) noexcept {
   return false;
 }
 
-// Used by field(): whether text is in the buffer, which might move when it grows.
+// Whether `text` lies in `buffer`. If such a text were appended to the buffer, it would be read after the buffer has
+// moved.
 bool lies_in(const Buffer& buffer, std::string_view text) noexcept {
   const std::less<const char*> before;
   return !before(text.data(), buffer.data()) && before(text.data(), buffer.data() + buffer.size());
@@ -83,7 +84,7 @@ Response Response::make_upgrade(std::string_view protocol, Upgrade::Callable tal
 }
 
 Response& Response::header(std::string_view name, std::string_view value) & {
-  // Response splitting is prevented at this one place, after the last transformation of the value.
+  // Response splitting is prevented here, after the last transformation of the value.
   if (!is_token(name) || !is_field_value(value) || is_framing(name)) {
     valid_ = false;
     return *this;
@@ -91,7 +92,7 @@ Response& Response::header(std::string_view name, std::string_view value) & {
   if (lies_in(fields_, value)) [[unlikely]]
     return header(name, std::string(value));
   if (equals_ignore_case(name, content_type_name)) [[unlikely]] {
-    // Replaces an existing field of this name: a response never has two of them.
+    // Removes an existing Content-Type: a response never has two of them.
     content_type_ = {};
     remove(content_type_name);
   }
@@ -104,7 +105,8 @@ Response& Response::header(std::string_view name, std::string_view value) & {
 
 namespace {
 
-// The first line of `name` in "Name: value\r\n…", from `from` on: where it begins and ends; false when there is none.
+// Finds the first line of `name` in "Name: value\r\n…", beginning at `begin`; sets `begin` and `end` to the ends of the
+// line, and returns false if there is none.
 bool find_line(std::string_view fields, std::string_view name, std::size_t& begin, std::size_t& end) noexcept {
   while (begin < fields.size()) {
     end = fields.find("\r\n", begin) + 2;
@@ -146,7 +148,7 @@ Response& Response::remove(std::string_view name) & noexcept {
 Response& Response::transform(BodyTransform& transform, std::source_location place) & {
   if (!is_streamed()) [[unlikely]] {
     transform.release();
-    throw_bug("Response::transform() is only for a stream(): use replace_content() for a body that is complete", place);
+    throw_bug("Response::transform() is only for a stream(): use replace_content() for a complete body", place);
   }
   streamed_.add(transform);
   return *this;

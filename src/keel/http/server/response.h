@@ -1,18 +1,18 @@
-// keel/http/server/response.h — the response of a handler.
+// keel/http/server/response.h — the response that a handler returns.
 //
 //   return http::Response::text(http::Status::Ok, "Hello, World!");
 //   return http::Response::json(http::Status::Created, user).header("Location", where);
 //
-// A Response owns its body and fields; their memory comes from the worker's pool. The server sets Content-Length, Date
-// and Connection, and drops the body if the status has no content (1xx, 204, 205, 304).
+// A Response owns its body and its fields, whose memory comes from the worker's pool. The server sets Content-Length,
+// Date and Connection, and drops the body if the status has no content (1xx, 204, 205, 304).
 //
-// If a body is too large to build as a whole, a task writes it while it is sent:
+// If a body is too large to be kept in memory as a whole, a task can write the body while it is sent:
 //
 //   Task<> write_rows(http::BodyWriter& out, Table& table, std::string name);
 //   return http::Response::stream(http::Status::Ok, "text/csv", &write_rows, std::ref(table), std::move(name));
 //
-// Threads: a value; made and sent on one worker.
-// Cost:    no heap in steady state.
+// Threads: a value; a response is made and sent on the same worker.
+// Cost:    in steady state, no memory is allocated from the heap.
 
 #pragma once
 
@@ -46,13 +46,14 @@ class Response {
   // No body.
   explicit Response(Status status) noexcept : status_(status) {}
 
-  // `content_type` outlives the response: a literal, or a view into the request; a std::string is copied (below). If
-  // `content_type` cannot be the value of a field, the response becomes a 500, as in header(). The text is copied.
+  // `content_type` must outlive the response: it is a string literal or a view into the request; a std::string is
+  // copied (see below). If `content_type` cannot be the value of a field, the response becomes a 500, as for header().
+  // `text` is copied.
   static Response text(Status status, std::string_view text,
                        std::string_view content_type = "text/plain; charset=utf-8");
-  // The buffer becomes the body.
+  // `bytes` becomes the body.
   static Response body(Status status, Buffer&& bytes, std::string_view content_type);
-  // A content type that is made at run time, such as that of a stored picture, is copied.
+  // A content type that is a std::string, such as the stored type of a picture, is copied.
   template <std::same_as<std::string> Type>
   static Response text(Status status, std::string_view text, const Type& content_type) {
     return std::move(Response::text(status, text, std::string_view()).header("Content-Type", content_type));
@@ -61,12 +62,13 @@ class Response {
   static Response body(Status status, Buffer&& bytes, const Type& content_type) {
     return std::move(body(status, std::move(bytes), std::string_view()).header("Content-Type", content_type));
   }
-  // `write` is called after the head has been queued; the task that it returns writes the body (body_writer.h). Unless
-  // length() is called, the body is sent in chunks, or, to an HTTP/1.0 client, until the connection ends. `write` is
-  // not called for HEAD, nor if the status has no content. `write` must be a function, or a lambda without captures:
-  // Task<>(BodyWriter&, …). After the writer it takes `args`, which are copied or moved and kept until the task has
-  // ended; use std::ref(x) for an x that outlives the server. When `write` runs, the handler has returned and the
-  // Request may no longer exist: the Request, views and spans do not compile as arguments. Copy text of the request, as
+  // `write` is called after the head has been queued, and returns the task that writes the body (body_writer.h). Unless
+  // length() is called, the body is sent in chunks; an HTTP/1.0 client gets the body without chunks, and the end of the
+  // connection marks its end. `write` is not called for HEAD, nor for a status without content. `write` must be a
+  // function, or a lambda without captures, with the signature Task<>(BodyWriter&, …). After the writer, `write`
+  // receives `args`, which are copied or moved and kept until the task has ended; use std::ref(x) for an object x that
+  // outlives the server. When `write` runs, the handler has returned and the Request may no longer exist. Therefore the
+  // Request, views and spans are rejected as arguments by the compiler. Copy the texts of the request that you need, as
   // in std::string(request.path()), and read its body with BodyWriter::read_body().
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
@@ -79,7 +81,7 @@ class Response {
     return std::move(
         stream(status, std::string_view(), std::forward<Rest>(rest)...).header("Content-Type", content_type));
   }
-  // Calls a member function of `object`, which must outlive the server: stream(status, type, table, &Table::write).
+  // For a member function of `object`, which must outlive the server: stream(status, type, table, &Table::write).
   template <class O, class Call, class... Args>
     requires std::is_member_function_pointer_v<Call>
   static Response stream(Status status, std::string_view content_type, O& object, Call write, Args&&... args) {
@@ -97,8 +99,9 @@ class Response {
   static Response events(O& object, Call follow, Args&&... args) {
     return make_events(internal::keep_member_call<EventWriter&>(object, follow, std::forward<Args>(args)...));
   }
-  // Responds with 101: the connection continues with `protocol`, a literal, and belongs to `talk`, a Task<>(Stream, …).
-  // `args` are kept as for stream(); requests that do not ask for that protocol get 426. upgrade.h has the details.
+  // Responds with 101. The connection continues with `protocol`, a string literal, and is passed to `talk`, a
+  // Task<>(Stream, …). `args` are kept as for stream(). A request that does not ask for this protocol gets 426.
+  // upgrade.h has the details.
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response upgrade(std::string_view protocol, F talk, Args&&... args) {
@@ -109,8 +112,8 @@ class Response {
   static Response upgrade(std::string_view protocol, O& object, Call talk, Args&&... args) {
     return make_upgrade(protocol, internal::keep_member_call<Stream>(object, talk, std::forward<Args>(args)...));
   }
-  // `value` as JSON (data/json_write.h): a plain struct, a list, a map, a std::optional, or a type that has a
-  // write_json() next to it. The status is 200 unless another one is given.
+  // The body is `value` as JSON (data/json_write.h): a plain struct, a list, a map, a std::optional, or a type that has
+  // a write_json() next to it. The status is 200 if none is given.
   template <class T>
   static Response json(Status status, const T& value) {
     const StageTimer timer(stage::serialize);
@@ -127,30 +130,30 @@ class Response {
     return json(Status::Ok, value);
   }
 
-  // Adds a field. A name that is not a token or a value with a control character is a bug of the caller or an attack
-  // (response splitting): the whole response then becomes a 500 and the error is logged. Framing fields
-  // (Content-Length, Transfer-Encoding, Connection, Date) belong to the server, and setting one has the same effect.
+  // Adds a field. A name that is not a token, or a value with a control character, is a bug of the caller or an attack
+  // (response splitting). The whole response then becomes a 500, and the error is logged. Setting a framing field
+  // (Content-Length, Transfer-Encoding, Connection, Date), which only the server may set, has the same effect. A
   // Content-Type replaces an earlier one.
   Response& header(std::string_view name, std::string_view value) &;
   Response&& header(std::string_view name, std::string_view value) && {
     header(name, value);
     return std::move(*this);
   }
-  // Announces the length of the whole body of a stream(); exactly this many bytes have to be written. For
-  // any other response it is a Bug (base/bug.h).
+  // Announces the length of the whole body of a stream(), which must then write exactly this many bytes. For any other
+  // response, the call is a Bug (base/bug.h).
   Response& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) &;
   Response&& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) && {
     length(bytes, place);
     return std::move(*this);
   }
-  // Call it on an upgrade(): it lets pages of every origin ask for the upgrade (upgrade.h). For any other response it
+  // For an upgrade(): allows pages of every origin to request the upgrade (upgrade.h). For any other response, the call
   // is a Bug (base/bug.h).
   Response& any_origin(std::source_location place = std::source_location::current()) &;
   Response&& any_origin(std::source_location place = std::source_location::current()) && {
     any_origin(place);
     return std::move(*this);
   }
-  // The connection ends after this response.
+  // The connection is closed after this response.
   Response& close() & noexcept {
     close_ = true;
     return *this;
@@ -160,20 +163,21 @@ class Response {
     return std::move(*this);
   }
 
-  // For middleware. The value of the first added field of that name (any case), or nullopt.
+  // For middleware. The value of the first added field with that name (in any case), or nullopt.
   std::optional<std::string_view> field(std::string_view name) const noexcept;
-  // Replaces all added fields of that name by one with `value`.
+  // Replaces all added fields with that name by a single field with `value`.
   Response& replace(std::string_view name, std::string_view value) &;
-  // Adds `field` to Vary, unless it is already there.
+  // Adds `field` to Vary, unless Vary already contains it.
   Response& vary(std::string_view field) &;
-  // Removes all added fields of that name.
+  // Removes all added fields with that name.
   Response& remove(std::string_view name) & noexcept;
   // The length that was announced for the body of a stream(), if there is one.
   std::optional<std::uint64_t> length() const noexcept { return is_streamed() ? streamed_.length() : std::nullopt; }
-  // Adds a transform to the body of a stream(), after those that were added before (body_transform.h). The length of
-  // the result is unknown, so the body is sent in chunks. For any other response it is a Bug.
+  // Adds a transform to the body of a stream(), after the transforms that were added before (body_transform.h). The
+  // length of the transformed body is unknown, so the body is sent in chunks. For any other response, the call is a
+  // Bug.
   Response& transform(BodyTransform& transform, std::source_location place = std::source_location::current()) &;
-  // Replaces the body, even a streamed one, with `bytes`; the content type is kept.
+  // Replaces the body, which may be a streamed one, with `bytes`; the content type is kept.
   Response& replace_content(Buffer&& bytes) & noexcept {
     streamed_ = StreamedBody();
     body_ = std::move(bytes);
@@ -183,12 +187,12 @@ class Response {
   Status status() const noexcept { return status_; }
   std::string_view content_type() const noexcept;
   std::string_view content() const noexcept { return body_.view(); }
-  // The added fields as they will be sent: "Name: value\r\n" each.
+  // The added fields, as they are sent: "Name: value\r\n" each.
   std::string_view fields() const noexcept { return fields_.view(); }
   bool is_valid() const noexcept { return valid_; }
-  // Whether the body is written while it is sent; content() is then empty.
+  // Whether a task writes the body while it is sent; content() is then empty.
   bool is_streamed() const noexcept { return static_cast<bool>(streamed_); }
-  // Whether this is an upgrade(), which becomes 101 or a rejection when it is sent as the response to a request.
+  // Whether this is an upgrade(), which becomes a 101 or a rejection when it is sent.
   bool is_upgrade() const noexcept { return static_cast<bool>(upgrade_); }
 
  private:
@@ -197,7 +201,7 @@ class Response {
   friend class PendingExchange;
   friend class Upgraded;
   friend void write_response(Buffer& out, const Response& response, const Framing& framing);
-  // RFC 9110 §15.3.6: a 205 has no content, and announces a length of 0.
+  // RFC 9110 §15.3.6: a 205 has no content, and is sent with a length of 0.
   void drop_content() noexcept {
     replace_content({});
     content_type_ = {};
@@ -210,7 +214,7 @@ class Response {
   Buffer fields_;
   StreamedBody streamed_;
   Upgrade upgrade_;
-  std::string_view content_type_;  // Empty: the response has no Content-Type, or has it among its fields.
+  std::string_view content_type_;  // Empty: the response has no Content-Type, or it is among fields_.
   Status status_;
   bool close_ = false;
   bool valid_ = true;

@@ -4,7 +4,7 @@
 //   router.get("/report", &report, {.request_timeout = 2_min});
 //   router.put("/items/{id}", put_item, {.consumes = {"application/json"}, .produces = {"application/json"}});
 //
-// Options that are not set have the values of Limits (server.h).
+// For an option that is not set, the value in Limits applies (server.h).
 //
 // Lifetime: a value; the router keeps a copy with the route.
 
@@ -20,25 +20,28 @@
 namespace keel::http {
 
 struct RouteOptions {
-  // Largest decoded body, in bytes; a larger one gets 413. A higher limit costs that much memory per request, unless
-  // the route streams its body.
+  // The largest decoded body in bytes; a larger one is rejected with 413. A higher limit allows a request to use that
+  // much memory, unless the route streams its body.
   std::optional<std::size_t> body_bytes_max = {};
-  // The deadline of a Task handler, inherited by everything that it awaits; a request that exceeds it gets 504.
+  // The time limit of a handler that returns a Task; everything that the task awaits inherits the deadline. A request
+  // that exceeds this limit gets 504.
   std::optional<Duration> request_timeout = {};
-  // The handler starts when the head is complete and reads the body itself, piece by piece. Allowed only for Task
-  // handlers.
+  // The handler starts when the head is complete, and reads the body itself, piece by piece. Allowed only for handlers
+  // that return a Task.
   bool streams_body = false;
-  // Media types of the bodies that the route accepts: "application/json", "text/*". A body of another type, or of none,
-  // gets 415, and so does a body with a Content-Encoding, which is not decoded here. The field Accept of that response
-  // lists these types; for PATCH it is Accept-Patch, which the response to OPTIONS has too. Empty: any type. A request
-  // without a body passes.
+  // Media types of the bodies that the route accepts: "application/json", "text/*". A body of another type or without a
+  // type is rejected with 415; so is a body with a Content-Encoding, because the router does not decode it. The 415
+  // lists these types in the field Accept; for PATCH, it lists them in Accept-Patch, which the response to OPTIONS has
+  // as well.
+  // Empty: any type. A request without a body is accepted.
   std::vector<std::string> consumes = {};
-  // Media types that the route can produce, the preferred one first. If Accept allows none of them, the response is 406
-  // and lists them; otherwise Request::accepted_type() is the best of them, and the response has Vary: Accept. Empty:
-  // Accept is ignored.
+  // Media types that the route can produce, in the order of preference. If Accept allows none of them, the response is
+  // a 406 that lists them. Otherwise Request::accepted_type() returns the best of these types, and the response has
+  // Vary: Accept.
+  // Empty: Accept is ignored.
   std::vector<std::string> produces = {};
-  // The handler of PUT supports Content-Range. Otherwise a PUT with Content-Range gets 400, because the part would
-  // replace the whole (RFC 9110 §14.5).
+  // Whether the handler of PUT supports Content-Range. If not, a PUT with Content-Range is rejected with 400, because
+  // the part would replace the whole resource (RFC 9110 §14.5).
   bool partial_put = false;
 };
 

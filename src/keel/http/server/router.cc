@@ -59,12 +59,11 @@ struct Router::Route {
   bool negotiates;  // Whether negotiate() must be called before the handler.
   // The middleware that was in use when the route was added, outermost first.
   Links links;
-  // The number of synchronous middleware of the route. These also run for the router's own responses, and come before
-  // the middleware that await and before the handler.
-  Links own;
+  Links own;  // The synchronous middleware in `links`, which also runs for the router's own responses.
+  // The number of synchronous links before the first link that awaits.
   std::uint32_t leading = 0;
   Handler inner;
-  Handler handler;  // Wraps `inner` in the remaining `links`.
+  Handler handler;  // Calls `inner` inside the remaining `links`.
 };
 
 struct Router::Path {
@@ -126,7 +125,7 @@ PathTree& Router::tree_of(std::string_view host, const std::source_location& at)
   LiteralTable& hosts = is_wildcard ? wide_hosts_ : exact_hosts_;
   if (const std::uint32_t known = hosts.find(name); known != LiteralTable::none) return hosts_[known]->tree;
   if (name.empty() || name.size() > host_bytes_max || name.find_first_of("*/: ") != std::string_view::npos) {
-    refuse_route(at, host, "a host must be a name without port, or \"*.\" and a name, of at most 255 bytes");
+    refuse_route(at, host, "a host must be a name without a port, or \"*.\" and a name, of at most 255 bytes");
   }
   hosts.add(name, static_cast<std::uint32_t>(hosts_.size()));
   hosts_.push_back(new Host{std::string(host), {}});
@@ -141,7 +140,7 @@ Router::Path& Router::path_of(std::string_view host, std::string_view pattern, c
   std::uint32_t other = LiteralTable::none;
   if (const auto added = tree_of(host, at).add(pattern, id, &other); !added) {
     std::string why(added.error().describe());
-    if (other != LiteralTable::none) why += "; that was added at " + text_of(paths_[other]->at);
+    if (other != LiteralTable::none) why += "; the other pattern was added at " + text_of(paths_[other]->at);
     refuse_route(at, whole, why);
   }
   patterns_.add(whole, id);
@@ -154,17 +153,18 @@ Router::Path& Router::path_of(std::string_view host, std::string_view pattern, c
 
 void Router::add_below(std::string_view host, std::string_view pattern, const Links& links, Method method,
                        Handler handler, const RouteOptions& options, const std::source_location& at) {
-  // A handler can make this mistake, so it fails only the handler's request.
+  // A handler may make this mistake while the server runs, so the mistake makes only that handler's request fail.
   if (is_sealed_) {
-    throw_bug(std::string(pattern) +
-                  ": a route cannot be added after a server was started with this router: add all routes before",
-              at);
+    throw_bug(
+        std::string(pattern) +
+            ": a route cannot be added after a server was started with this router: add all routes before the start",
+        at);
   }
   if (method == Method::Other || method == Method::Connect) {
     refuse_route(at, pattern, "a route must have a method other than Other and CONNECT");
   }
   if (options.streams_body && !handler.later) {
-    refuse_route(at, pattern, "a handler that reads its body as it arrives must return a Task");
+    refuse_route(at, pattern, "a handler that streams its body must return a Task");
   }
   for (const std::vector<std::string>* types : {&options.consumes, &options.produces}) {
     for (const std::string& type : *types) {
@@ -311,7 +311,7 @@ void Router::match_nothing(Request& request, bool has_path) const {
   set_own(match, options_, own_);
 }
 
-// Handles everything beyond a simple lookup: derived methods, negotiation, 405.
+// Handles requests for which a lookup is not enough, because of a derived method, negotiation or a 405.
 void Router::match_method(Request& request, const Path& path) const {
   const RequestHead& head = *request.head_;
   RouteMatch& match = request.match_;
@@ -329,7 +329,7 @@ void Router::match_method(Request& request, const Path& path) const {
   }
   const Route* asked = nullptr;
   if (head.method() == Method::Options) {
-    // A CORS preflight asks for the route of the method that it names.
+    // For a CORS preflight, this is the route of the method that the preflight names.
     if (const auto method = head.find("Access-Control-Request-Method")) {
       asked = path.by_method[slot_of(parse_method(*method))];
     }
@@ -356,7 +356,8 @@ std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathPar
   }
 }
 
-// The response that replaces the handler, or null. RFC 9110 §14.5, §15.5.7, §15.5.16.
+// Returns the router's own handler that must respond in place of the route's handler, or null. RFC 9110 §14.5, §15.5.7,
+// §15.5.16.
 const Handler* Router::negotiate(Request& request, const Route& route) const {
   const RouteOptions& options = route.options;
   const RequestHead& head = *request.head_;
@@ -369,7 +370,7 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
       request.match_.told = &options;
       return &unsupported_type_;
     }
-    // A compressed body does not have one of these types until it is decoded.
+    // A compressed body has one of the accepted types only after it is decoded.
     std::string_view codings = request.header_list("Content-Encoding").value_or(std::string_view());
     for (std::string_view coding; next_element(codings, coding);) {
       if (!coding.empty() && !equals_ignore_case(coding, "identity")) return &unsupported_coding_;
@@ -441,7 +442,7 @@ Result<Response> Router::partial_put(Request&) const {
 
 Result<Response> Router::misdirected(Request&) const {
   return refuse(Status::MisdirectedRequest,
-                "the target has the scheme https and did not arrive over a secure connection");
+                "the target has the scheme https, but did not arrive over a secure connection");
 }
 
 Method Router::method(const RouteMatch& match) const noexcept { return routes_[match.index]->method; }

@@ -7,29 +7,32 @@
 //   api.use(limit).get("/users/{id:uint}", users, &Users::find).post("/users", users, &Users::create);
 //   router.host("*.example.com").get("/", tenant);              // only for that host
 //
-// path.h describes patterns, and how paths are decoded. "/a" and "/a/" are two paths. A host is compared without regard
-// to case and port; routes of a matching host are tried first: those of an exact name before those of "*.", and those
-// of a longer "*." before those of a shorter one ("*.b.c" matches "a.b.c" and "x.a.b.c", not "b.c"). Routes without a
-// host are tried last. The first of these sets of routes that contains the path decides, whatever methods it has.
+// path.h describes patterns, and how paths are decoded. "/a" and "/a/" are different paths. Hosts are compared without
+// regard to case and port. The routes of a matching host are tried first: those of an exact name before those of a name
+// with "*.", and those of a longer name with "*." before those of a shorter one ("*.b.c" matches "a.b.c" and "x.a.b.c",
+// but not "b.c"). Routes without a host are tried last. Of these sets of routes, the first one that contains the path
+// is used, even if it has no route for the method.
 //
-// handler.h describes handlers, middleware.h describes middleware, which applies to the routes that are added after it,
-// on the router or on its group. A group starts with the middleware that its router, or its outer group, had when the
-// group was created.
+// handler.h describes handlers, and middleware.h describes middleware. Middleware applies to the routes that are added
+// after it to the same router or group. A new group has the middleware that its router or outer group has at that time.
 //
-// A route for GET also serves HEAD. OPTIONS gets a response with Allow, and "OPTIONS *" one with the methods of all
-// routes. A path that has other methods gets 405 with Allow, an unknown path 404, an unknown method 501. A route that
-// names the types it consumes or produces responds with 415 and 406 before its handler runs (route_options.h).
+// A route for GET also serves HEAD. The response to OPTIONS has Allow; for "OPTIONS *", Allow lists the methods of all
+// routes. If the path has no handler for the method, the response is 405 with Allow; for an unknown path, the response
+// is 404, and for an unknown method, 501. If a route names the types that it consumes or produces, the router responds
+// with 415 or 406 before the handler runs (route_options.h).
 //
-// The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *" this is
-// the middleware of the router, without that of its groups; for 406 and 415, that of the route; for 405 and OPTIONS,
-// that of the route which Access-Control-Request-Method names, or else of the first route that was added for the path.
+// The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *", they
+// pass through the middleware of the router, without that of its groups. For 406 and 415, they pass through the
+// middleware of the route. For 405 and OPTIONS, they pass through the middleware of one route: the route for the method
+// in Access-Control-Request-Method or, without that field, the first route that was added for the path.
 //
-// Lifetime: handler objects outlive the router; the router outlives the servers that use it, and must not change while
-//           servers use it.
-// Threads:  routes are added before a server starts; matching is const and may run on every worker.
-// Errors:   a pattern that is malformed, or matches the same paths as another for that method, or names a parameter
-//           differently, is a bug and aborts with a sentence that names both routes and where they were added.
-// Cost:     matching and adding are O(size of the path), for any number of routes.
+// Lifetime: objects whose member functions are handlers outlive the router; the router outlives the servers that use
+//           it, and must not change while they use it.
+// Threads:  add all routes before a server starts; matching is const and may run on every worker.
+// Errors:   a pattern that is malformed, that matches the same paths as another pattern with the same method, or that
+//           names a parameter differently, is a bug and aborts; the message names both routes and the places where they
+//           were added.
+// Cost:     matching a request and adding a route are O(size of the path), for any number of routes.
 
 #pragma once
 
@@ -53,9 +56,10 @@ namespace keel::http {
 
 class Group;
 
-// The ways to add a route, which Router and Group have in common. Each has three overloads. The first takes a function
-// or a lambda. The second takes an object and its member function; among several with that name it is the one that
-// takes Request&. The third takes a member function that is const, belongs to a base class, or takes const Request&.
+// The functions that add a route; Router and Group share these functions. Each function has three overloads. The first
+// takes a function or a lambda. The second takes an object and its member function; if several member functions have
+// that name, it takes the one with the parameter Request&. The third takes a member function that is const, that
+// belongs to a base class, or that has the parameter const Request&.
 template <class Self>
 class Routes {
  public:
@@ -131,15 +135,15 @@ class Routes {
             Where at = Where::current()) {
     return add(Method::Delete, pattern, internal::make_handler(std::forward<C>(object), handler), options, at);
   }
-  // The general form, which the functions above call.
+  // The general function, which the functions above call.
   Self& add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options = {},
             Where at = Where::current()) {
     static_cast<Self*>(this)->add_route(method, pattern, std::move(handler), options, at);
     return *static_cast<Self*>(this);
   }
 
-  // Adds a middleware for the routes that are added from now on: a function, an object that outlives the router, or a
-  // temporary object, which the router keeps.
+  // Adds a middleware for the routes that are added after this call. `middleware` is a function, an object that
+  // outlives the router, or a temporary object, which the router keeps.
   template <class M>
   Self& use(M&& middleware) {
     static_cast<Self*>(this)->use_link(Middleware::make(std::forward<M>(middleware)));
@@ -157,27 +161,30 @@ class Router : public Routes<Router> {
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  // Routes whose patterns begin with `prefix` ("/api", or empty), with middleware that only they have; an option that a
-  // route does not set has the value of the group. In the group, the pattern "" is the prefix itself.
+  // Creates a group of routes whose patterns begin with `prefix` ("/api", or empty), and which may have their own
+  // middleware. An option that a route does not set has the value of the group. In the group, the pattern "" stands for
+  // the prefix itself.
   Group group(std::string_view prefix, const RouteOptions& options = {});
-  // Routes only for requests to that host: "api.example.com", or "*.example.com" for all subdomains of example.com.
+  // Creates a group of routes that match only requests to that host: "api.example.com", or "*.example.com" for all
+  // subdomains of example.com.
   Group host(std::string_view name, const RouteOptions& options = {});
 
-  // Finds the handler of `request`, once for each request, stores the result in it, and returns it.
+  // Finds the handler of `request`, stores the result in the request, and returns it. Call it once for each request.
   const RouteMatch& match(Request& request) const;
 
   struct RouteName {
     Method method;
-    std::string_view pattern;  // The pattern, after the host if the route has one: "api.example.com/users/{id}".
+    // The pattern of the path, with the host in front of it if the route has a host: "api.example.com/users/{id}".
+    std::string_view pattern;
   };
-  // Every route in the order of its index. The views are valid as long as the router.
+  // All routes, in the order of their indices. The views are valid as long as the router.
   std::vector<RouteName> routes() const;
 
-  // The method that the route was added for; `match` must be that of a route.
+  // The method for which the route was added; `match` must be the match of a route.
   Method method(const RouteMatch& match) const noexcept;
 
-  // From now on adding a route is a bug and aborts, because per-route counters have been created. A server calls it
-  // when it starts.
+  // After this call, adding a route is a bug and aborts, because per-route counters have been created. A server calls
+  // this function when the server starts.
   void seal() const noexcept { is_sealed_ = true; }
 
  private:
@@ -213,22 +220,23 @@ class Router : public Routes<Router> {
   void match_method(Request& request, const Path& path) const;
   std::optional<std::uint32_t> match_host(const RequestHead& head, PathParams& params) const noexcept;
   static void set_route(RouteMatch& match, const Route& route, std::uint32_t index) noexcept;
-  // Sets one of the router's own responses, with `links` as the middleware around it.
+  // Makes one of the router's own handlers respond; `links` is the middleware that runs before it.
   void set_own(RouteMatch& match, const Handler& handler, const Links& links) const noexcept;
   const Handler* negotiate(Request& request, const Route& route) const;
 
   PathTree tree_;             // The tree of the routes without a host.
   LiteralTable exact_hosts_;  // The index of each host with an exact name.
-  LiteralTable wide_hosts_;   // The index of each host that begins with "*.", by the name after it.
+  LiteralTable wide_hosts_;   // The index of each host that begins with "*."; the key is the name after "*.".
   std::vector<Host*> hosts_;
-  LiteralTable patterns_;                // Maps host and pattern, as written, to the index of a path.
-  std::vector<Path*> paths_;             // Indexed by the id of the trees.
+  // Maps the host and the pattern, as written, to the index of the path in paths_.
+  LiteralTable patterns_;
+  std::vector<Path*> paths_;             // The indices are the ids in the trees.
   std::vector<Route*> routes_;           // Indexed by route.
   std::vector<const Middleware*> kept_;  // All middleware.
-  Links links_;                          // Middleware for the next route.
-  Links own_;                            // Middleware around the router's own responses.
+  Links links_;                          // The middleware of routes that are added next.
+  Links own_;                            // The middleware that runs for the router's own responses.
   mutable bool is_sealed_ = false;
-  unsigned methods_ = 0;           // The methods of all routes, a bit for each Method.
+  unsigned methods_ = 0;           // The methods of all routes; each Method is one bit.
   std::string allow_ = "OPTIONS";  // The methods of all routes as the value of Allow.
   Handler not_found_;
   Handler options_;
@@ -241,10 +249,10 @@ class Router : public Routes<Router> {
   Handler not_implemented_;
 };
 
-// A part of a router's routes. A Group is a value; it must not outlive the router.
+// A Group adds a part of a router's routes. A Group is a value; it must not outlive the router.
 class Group : public Routes<Group> {
  public:
-  // As Router::group(); the prefix follows this group's prefix.
+  // Like Router::group(); the prefix is appended to the prefix of this group.
   Group group(std::string_view prefix, const RouteOptions& options = {}) const;
 
  private:

@@ -335,7 +335,7 @@ TEST(Router, refuses_a_secured_target_that_nobody_trusted_has_brought) {
 TEST(RouterDeathTest, refuses_mistakes_with_a_sentence) {
   Router router;
   router.get("/a/{id}", hello);
-  EXPECT_DEATH(router.get("no-slash", hello), "router_test.cc:[0-9]+.*no-slash.*begins with '/'");
+  EXPECT_DEATH(router.get("no-slash", hello), "router_test.cc:[0-9]+.*no-slash.*a pattern must begin with '/'");
   EXPECT_DEATH(router.put("/b", hello, {.streams_body = true}), "must return a Task");
   EXPECT_DEATH(router.add(Method::Connect, "/a", Handler{hello, {}}), "a method other than Other and CONNECT");
   EXPECT_DEATH(router.get("/b", hello, {.consumes = {"json"}}), "\"json\": a route must consume");
@@ -343,7 +343,7 @@ TEST(RouterDeathTest, refuses_mistakes_with_a_sentence) {
   EXPECT_DEATH(router.group("/api/"), "a group's prefix must begin with '/'");
   EXPECT_DEATH(router.group("api"), "a group's prefix must begin with '/'");
   EXPECT_DEATH(router.group("/api").get("users", hello), "users.*be empty for the group's prefix itself");
-  EXPECT_DEATH(router.host("a:80").get("/", hello), "a:80.*a host must be a name without port");
+  EXPECT_DEATH(router.host("a:80").get("/", hello), "a:80.*a host must be a name without a port");
   EXPECT_DEATH(router.host("*").get("/", hello), "a host must be a name");
 }
 
@@ -375,7 +375,8 @@ TEST(RouterDeathTest, names_both_routes_of_a_conflict_and_where_they_were_added)
   const int third = __LINE__ + 1;
   const auto add_third = [&] { router.post("/a/{name}/b", hello); };
   EXPECT_DEATH(add_third(),
-               at(third) + ".*\\{name\\} stands where \"/a/\\{id\\}\" has \\{id\\}; that was added at .*" + at(first));
+               at(third) + ".*\\{name\\} stands where \"/a/\\{id\\}\" has \\{id\\}; the other pattern was added at .*" +
+                   at(first));
   EXPECT_DEATH(router.group("/a").get("/{id}", hello), "its GET was added at .*" + at(first));
   EXPECT_DEATH(router.host("H").get("/a", hello), "h/a.*its GET was added at .*" + at(first));
 }

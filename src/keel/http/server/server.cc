@@ -15,14 +15,14 @@
 namespace keel::http {
 namespace {
 
-// Rejects values with which the parser would abort at the first request.
+// Rejects limits with which the parser would abort at the first request.
 Result<> check(const Limits& limits) {
   if (limits.head.fields_max <= RequestHead::fields_capacity) return {};
   return fail(Code::InvalidArgument,
               "Limits::head.fields_max is above 128, the maximum number of fields in a request head");
 }
 
-// The share of one worker, when `parts` workers have a listener.
+// The share of one worker if `parts` workers have a listener.
 std::uint32_t share_of(std::uint32_t connections_max, std::size_t parts) {
   const auto workers = static_cast<std::uint32_t>(parts);
   return std::max(1u, connections_max / workers + (connections_max % workers != 0 ? 1 : 0));
@@ -61,13 +61,13 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
   const bool binds = inherited.empty();
   const bool is_unix = options_.address.is_unix();
   Result<> result;
-  // The workers share a port, so a second process could share it too.
+  // The workers share the port, so without this check a second process could share the port too.
   runtime.each([&](io::Loop& loop) {
     if (binds && loop.index() == 0) result = io::check_vacant(loop.engine(), options_.address, options_.listen);
   });
   options_.listen.reuse_port = binds && !is_unix;
   if (result) make_metrics();
-  int unix_listener = -1;  // The listener of worker 0, for all workers.
+  int unix_listener = -1;  // The listener of worker 0; all workers use this listener.
   runtime.each([&](io::Loop& loop) {
     if (!result) return;
     if (!binds) {
@@ -108,7 +108,8 @@ Result<> Server::start(io::Loop& loop) {
   return {};
 }
 
-// The share of `worker`: with fewer sockets than workers, sockets are shared; with more, workers have several.
+// Gives `worker` its share of the inherited sockets: if there are fewer sockets than workers, several workers share a
+// socket; if there are more, a worker has several sockets.
 Result<> Server::listen_on_inherited(io::Loop& loop, const std::vector<int>& inherited, int worker, int workers) {
   const int sockets = static_cast<int>(inherited.size());
   const int parts = std::max(sockets, workers);
@@ -119,7 +120,7 @@ Result<> Server::listen_on_inherited(io::Loop& loop, const std::vector<int>& inh
   return {};
 }
 
-// `part.fd` is inherited; below 0 the address is bound.
+// `part.fd` is an inherited listening socket; if it is below 0, the address is bound.
 Result<> Server::listen_on(io::Loop& loop, ListenerPart part, int parts) {
   KEEL_TRY_VOID(check(options_.limits));
   if (options_.proxy_protocol && options_.trusted_proxies.empty()) {
@@ -129,7 +130,7 @@ Result<> Server::listen_on(io::Loop& loop, ListenerPart part, int parts) {
   listen.inherited = part.fd;
   listen.user_timeout = options_.limits.user_timeout;
   KEEL_TRY(part.fd, loop.engine().open_listener(address_, listen));
-  // The first listener of port 0 decides the port for all.
+  // For port 0, the port of the first listener is used for all.
   if (state_->workers.empty()) address_ = loop.engine().local_address(part.fd);
   const ServerWorker::Shared shared{router_, options_, state_->metrics.get(), state_->open_workers};
   state_->workers.push_back(
@@ -185,12 +186,12 @@ void Server::stop() {
   if (!is_drained()) on_every_loop([](ServerWorker& worker) { worker.abort_all(); });
   if (state_->runtime != nullptr) {
     state_->runtime->wait_until([this] { return is_drained(); }, Duration::forever());
-    // The worker that reported the end of the drain may not have returned from that call yet.
+    // The worker that reported the end of the drain may still be executing the call that made the report.
     if (!state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   }
   KEEL_CHECK(is_drained(), "the loop must run until its server has drained");
-  // Metrics may still be requested for another server of this registry: no thread may be inside stats(), and jobs that
-  // such a call has posted to the workers must still run.
+  // A scrape for another server of this registry may still run. When reset() returns, no thread is inside stats(), but
+  // the jobs that a call of stats() has posted to the workers must still run.
   state_->metrics.reset();
   if (state_->runtime != nullptr && !state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   state_->workers.clear();

@@ -231,7 +231,7 @@ TEST_P(Logs, say_once_that_the_limit_of_connections_is_met_however_often) {
   if (!is_sim()) return;  // Real time is not worth it: it is over once it has not been met for seconds.
   pass(log::RepeatedState::calm * 2);
   for (std::string& line : lines()) told.push_back(std::move(line));
-  EXPECT_EQ(count(told, "info: below the connection limit again"), 1);
+  EXPECT_EQ(count(told, "info: the number of connections is below the limit again"), 1);
   EXPECT_EQ(count(told, "warn: "), 1);
 }
 

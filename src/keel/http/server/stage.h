@@ -2,7 +2,8 @@
 //
 //   const StageTimer timer(http::stage::validate);   // in a handler that reads its body as a value
 //
-// The times of measured requests are in Server::stage_times(), Server-Timing, http_stage_duration_seconds.
+// The times of measured requests appear in Server::stage_times(), in the field Server-Timing, and in the metric
+// http_stage_duration_seconds.
 
 #pragma once
 
@@ -13,26 +14,27 @@
 namespace keel::http {
 
 namespace stage {
-inline constexpr Stage parse{0};      // Parsing the head, from bytes to fields.
-inline constexpr Stage route{1};      // Finding the handler.
-inline constexpr Stage body{2};       // Waiting for the rest of the body.
-inline constexpr Stage validate{3};   // Reading the body as a value.
-inline constexpr Stage handler{4};    // Everything in the handler that belongs to no other stage.
-inline constexpr Stage serialize{7};  // Turning the response into bytes; the stages of the database come before it.
-inline constexpr Stage record{8};     // Logs, metrics, the flight recorder.
-inline constexpr Stage write{9};      // The time from the complete response to the end of the send that contains it.
+inline constexpr Stage parse{0};     // Parsing the bytes of the head.
+inline constexpr Stage route{1};     // Finding the handler.
+inline constexpr Stage body{2};      // Waiting for the rest of the body.
+inline constexpr Stage validate{3};  // Reading the body into a value.
+inline constexpr Stage handler{4};   // The rest of the handler, which belongs to no other stage.
+// Turning the response into bytes; the two stages of the database come before this one.
+inline constexpr Stage serialize{7};
+inline constexpr Stage record{8};  // Writing log lines, metrics and the entry of the flight recorder.
+inline constexpr Stage write{9};   // Sending: from the complete response to the end of the send that contains it.
 }  // namespace stage
 
-// The number of stages.
+// The number of the stages above.
 inline constexpr int stage_count = 10;
 static_assert(stage_count <= stages_max);
 // The names of the stages, in their order.
 inline constexpr std::string_view stage_names[stage_count] = {
     "parse", "route", "body", "validate", "handler", "database_wait", "database", "serialize", "record", "write"};
-// The name of a stage, as in `http_stage_duration_seconds`.
+// The name of a stage, as used in `http_stage_duration_seconds`.
 constexpr std::string_view to_string(Stage stage) noexcept { return stage_names[static_cast<int>(stage)]; }
 
-// The parts of a handler's time that have their own stages.
+// The total time of those parts of a handler that are stages themselves.
 inline Duration inside_handler(const StageClock& clock) noexcept {
   return clock.of(stage::validate) + clock.of(Stage::DatabaseWait) + clock.of(Stage::Database) +
          clock.of(stage::serialize);

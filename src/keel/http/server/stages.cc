@@ -41,7 +41,7 @@ void write_server_timing(Buffer& out, const StageClock& clock) {
     char digits[32];
     const auto end =
         std::to_chars(digits, digits + sizeof digits, static_cast<double>(ns) * 1e-6, std::chars_format::fixed, 6);
-    // Nanoseconds have six decimal places; trailing zeros are dropped.
+    // Nanoseconds need six decimal places; trailing zeros are dropped.
     char* last = end.ptr;
     while (last[-1] == '0') --last;
     if (last[-1] == '.') --last;

@@ -25,14 +25,14 @@ namespace keel::http {
 namespace {
 
 constexpr std::size_t ranges_max = 8;
-// A body up to this size is sent with its head; a larger one in pieces.
+// A body of at most this size is sent together with its head; a larger one is sent in pieces.
 constexpr std::uint64_t whole_bytes_max = 32 * 1024;
 constexpr std::uint64_t piece_bytes_max = 64 * 1024;
 constexpr std::int64_t weak_ns = 2'000'000'000;
 
 Response not_found() { return refuse(Status::NotFound, "there is no such file"); }
 
-// Errors of open(2) for paths that lead nowhere, out of the folder, or where access is denied.
+// Whether open(2) failed because the path does not exist or leads out of the folder, or because access is denied.
 bool is_absent(const Error& error) noexcept {
   constexpr int absent[] = {ENOENT, ENOTDIR, EXDEV, ELOOP, EACCES, EPERM, ENAMETOOLONG, EISDIR, ENXIO, EINVAL};
   return std::ranges::find(absent, error.errno_value()) != std::end(absent);
@@ -51,7 +51,8 @@ bool is_shown(std::string_view path, bool hidden) noexcept {
   return true;
 }
 
-// The decoded rest of a request's path, relative to the folder; nothing when it is not served.
+// The path of the file relative to the folder, from the decoded rest of the request's path; nullopt if this path is not
+// served.
 std::optional<std::string> path_of(std::string_view rest, const StaticFilesOptions& options) {
   std::string path(rest);
   if (path.empty() || path.ends_with('/')) {
@@ -62,8 +63,8 @@ std::optional<std::string> path_of(std::string_view rest, const StaticFilesOptio
   return path;
 }
 
-// The path of the file that was opened through a link, relative to the folder; nothing when it has since been moved out
-// of it, or the system does not tell.
+// The path, relative to the folder, of a file that was opened through a link; nullopt if the file was moved out of the
+// folder after it was opened, or if the system does not report the path.
 std::optional<std::string> path_behind_links(const File& folder, const File& file) {
   const auto path = [](const File& open) {
     char text[PATH_MAX];
@@ -77,7 +78,7 @@ std::optional<std::string> path_behind_links(const File& folder, const File& fil
   return whole.substr(root.size());
 }
 
-// Opens `path` through links, if they lead to a file that may be served.
+// If the links in `path` lead to a file that may be served, opens this file.
 Task<File> open_by_links(File& folder, std::string path) {
   File file = co_await folder.open_beneath(std::move(path));
   const std::optional<std::string> behind = path_behind_links(folder, file);
@@ -112,17 +113,18 @@ Text content_range(const Range& range, std::uint64_t size) noexcept {
   return Text().add("bytes ").add(range.first).add("-").add(range.first + range.size - 1).add("/").add(size);
 }
 
-// The body: parts of a file, each preceded by its own text, and a text at the end. A response with a single part and no
-// text around it is the common case.
+// The content of a response: parts of a file, with a text before each part and a text at the end. In the common case,
+// there is a single part and no text.
 struct Content {
   std::array<Range, ranges_max> ranges;
-  std::array<std::size_t, ranges_max> heads = {};  // The position in `text` at which the text before each part ends.
+  // For each part, the position in `text` at which the text before the part ends.
+  std::array<std::size_t, ranges_max> heads = {};
   std::size_t count = 0;
   Buffer text;
   std::uint64_t bytes = 0;  // The total size.
 };
 
-// multipart/byteranges (RFC 9110 §14.6).
+// Writes the texts between the parts of multipart/byteranges (RFC 9110 §14.6).
 void separate(Content& content, std::string_view boundary, std::string_view type, std::uint64_t size) {
   for (std::size_t i = 0; i < content.count; ++i) {
     content.text.append("\r\n--");
@@ -139,7 +141,7 @@ void separate(Content& content, std::string_view boundary, std::string_view type
   content.text.append("--\r\n");
 }
 
-// The folder's own address with a slash, on which the links in its index depend.
+// Redirects to the path of the folder with a final slash, because relative links in its index depend on the slash.
 Response with_slash(Request& request) {
   std::string where = std::string(request.path()) + "/";
   if (request.head().has_query()) where.append("?").append(request.query());
@@ -166,7 +168,7 @@ Task<> read_content(File& file, const Content& content, Buffer& into) {
   into.append(content.text.view().substr(from));
 }
 
-// Writes the content while it is sent: only one piece is in memory, whatever the size of the file.
+// Writes the content while it is sent, so that only one piece is in memory, whatever the size of the file is.
 Task<> send_content(BodyWriter& out, File file, const Content& content) {
   Buffer piece;
   std::size_t from = 0;
@@ -189,11 +191,11 @@ Task<> send_content(BodyWriter& out, File file, const Content& content) {
 }  // namespace
 
 StaticFiles::StaticFiles(StaticFilesOptions options) : options_(std::move(options)) {
-  KEEL_CHECK(!options_.folder.empty(), "static files need a folder");
-  KEEL_CHECK(options_.index.find('/') == std::string::npos, "the index must be a name without a folder");
-  KEEL_CHECK(is_field_value(options_.cache_control), "cache_control must be valid as a field's value");
+  KEEL_CHECK(!options_.folder.empty(), "StaticFiles needs a folder");
+  KEEL_CHECK(options_.index.find('/') == std::string::npos, "the index must be a file name without a folder");
+  KEEL_CHECK(is_field_value(options_.cache_control), "cache_control must be valid as the value of a field");
   KEEL_CHECK(is_field_value(options_.cross_origin_resource_policy),
-             "cross_origin_resource_policy must be valid as a field's value");
+             "cross_origin_resource_policy must be valid as the value of a field");
 }
 
 template <class R>
@@ -213,14 +215,14 @@ Task<Response> StaticFiles::serve(Request& request) {
 
   Result<File> found = co_await attempt(File::open_folder(options_.folder));
   if (!found && is_absent(found.error())) {
-    // This is an internal matter, which the client must not read.
+    // The client must not read the message, because the error is the server's.
     co_return std::move(found).error().as(Code::Internal).because("static files");
   }
-  // The task was stopped, for example because the client has disconnected: this is not an error of the folder.
+  // The task was stopped, for example because the client has disconnected; the folder is not the cause.
   if (!found && found.error().errno_value() == 0) co_return std::move(found).error();
   if (!found) {
-    // A folder cannot be opened, for example, when there are no more descriptors. The path of the folder must not be
-    // shown to the client either.
+    // Opening a folder may fail, for example because descriptors have run out. The client must not see the path of the
+    // folder either.
     static const log::Logger log("http.static_files");
     log.warn("a folder of static files cannot be opened", found.error());
     co_return Error(found.error().code(), "the folder of this file cannot be opened");
@@ -240,7 +242,8 @@ Task<Response> StaticFiles::serve(Request& request) {
   const std::int64_t now_ns = Host::current().wall_ns();
   const std::int64_t now = now_ns / 1'000'000'000;
   const Text etag = etag_of(status, now_ns);
-  // A time in the future is not sent, because clients may not send it back (RFC 9110 §8.8.2.1).
+  // A time in the future is replaced by the current time, because a server must not send a Last-Modified in the future
+  // (RFC 9110 §8.8.2.1).
   const std::int64_t modified = std::min(status.modified_ns / 1'000'000'000, now);
   const Validators validators{.etag = etag.view(), .modified_seconds = modified};
   const auto with_fields = [&](Response response) {
@@ -259,7 +262,7 @@ Task<Response> StaticFiles::serve(Request& request) {
     co_return refuse(Status::PreconditionFailed, "the file does not meet the preconditions of the request");
   }
 
-  // Range applies only to GET (RFC 9110 §14.2).
+  // Range is defined only for GET (RFC 9110 §14.2).
   Content content;
   content.ranges[0] = {0, status.size};
   content.count = status.size == 0 ? 0 : 1;
@@ -293,8 +296,8 @@ Task<Response> StaticFiles::serve(Request& request) {
   const Status outcome = is_partial ? Status::PartialContent : Status::Ok;
   const Text range = is_partial && content.count == 1 ? content_range(content.ranges[0], status.size) : Text();
   Response response(outcome);
-  // A HEAD reads the content as well, because middleware that changes the content must change the fields about it for
-  // HEAD, too.
+  // For HEAD, the content is read as well, because middleware that changes the content must be able to change the
+  // fields about the content for HEAD, too.
   if (content.bytes <= whole_bytes_max) {
     Buffer body;
     co_await read_content(file, content, body);

@@ -12,7 +12,7 @@
 namespace keel::http {
 namespace {
 
-// Whether a list, which may be spread over several fields, contains `wanted`.
+// Whether `wanted` is an element of a list, which may be spread over several fields.
 bool lists(const RequestHead& head, std::string_view name, std::string_view wanted) noexcept {
   for (unsigned i = 0; i < head.field_count(); ++i) {
     const Field field = head.field(i);
@@ -60,7 +60,8 @@ bool is_of_allowed_site(Request& request, std::span<const std::string> allowed) 
   const std::optional<Site> site = site_of(*origin);
   if (!site || !equals_ignore_case(site->host, request.host())) return false;
   const std::string_view usual = usual_port(site->scheme);
-  // A proxy may have removed TLS without reporting it, but no proxy adds TLS.
+  // The scheme https is required only for a request that arrived over TLS: a proxy may have removed TLS without
+  // reporting it, but no proxy adds TLS.
   if (usual.empty() || (request.scheme() == "https" && !equals_ignore_case(site->scheme, "https"))) return false;
   const auto port_or_usual = [usual](std::string_view port) { return port.empty() ? usual : port; };
   const std::string_view port = request.authority().substr(request.host().size());

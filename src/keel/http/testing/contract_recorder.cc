@@ -20,7 +20,8 @@ namespace {
 
 constexpr const char* variable = "KEEL_RECORD_CONTRACT";
 
-// The fields that a client of a service reads; others belong to HTTP or to middleware.
+// The response fields that are recorded, because a client of the service may need them; other fields belong to HTTP or
+// to middleware.
 constexpr std::array<std::string_view, 5> told_fields = {"Content-Disposition", "ETag", "Link", "Location",
                                                          "Retry-After"};
 
@@ -42,7 +43,8 @@ std::string_view part_name(Recorder::Part part) {
   return {};
 }
 
-// "Task<Response> shop::Orders::create(Request&)" gives "create". A lambda has no name.
+// The name of a handler from the name that the compiler writes: "create" for "Task<Response>
+// shop::Orders::create(Request&)". Empty for a lambda, which has no name.
 std::string_view name_in(std::string_view function) {
   for (const std::string_view none : {"<lambda", "operator()", "(anonymous class)"}) {
     if (function.find(none) != function.npos) return {};
@@ -157,7 +159,8 @@ Result<> ContractRecorder::save(const std::string& folder) const {
 
 void ContractRecorder::begin() {
   if (of_process != nullptr || std::getenv(variable) == nullptr) return;
-  of_process = new ContractRecorder;  // Responses have views of the recorder's texts until the process ends.
+  // The recorder is never deleted, because responses have views of the recorder's texts until the process ends.
+  of_process = new ContractRecorder;
   active = of_process;
 }
 

@@ -2,9 +2,9 @@
 //
 //   KEEL_RECORD_CONTRACT=records ctest …         // each test program writes records/<process>.json
 //
-// A TestApp (app/testing/test_app.h) creates one if the environment variable below names a folder. For each route of
-// the service the recorder keeps the types that its handler has read, and the statuses, types and a few fields of its
-// responses below 500. Types are known if the sources were compiled with KEEL_RECORD_CONTRACT
+// A TestApp (app/testing/test_app.h) creates a recorder if the environment variable above names a folder. For each
+// route of the service, the recorder keeps the types that the handler has read and, for responses below 500, the
+// statuses, the types and a few fields. Types are recorded only if the sources were compiled with KEEL_RECORD_CONTRACT
 // (http/server/recording.h).
 //
 // Threads: any.
@@ -28,16 +28,15 @@ namespace keel::http {
 
 class ContractRecorder final : public Recorder {
  public:
-  // Returns everything that was recorded so far as JSON: {"operations":[…],"components":{…}}, in the order of their
-  // names.
+  // Returns everything that was recorded so far as JSON: {"operations":[…],"components":{…}}, ordered by name.
   std::string text() const;
-  // Writes that text to a file of this process in `folder`, which is created.
+  // Writes text() to a file in `folder`, which is created; each process has its own file.
   Result<> save(const std::string& folder) const;
 
-  // If KEEL_RECORD_CONTRACT is in the environment: creates an active recorder for the rest of the process, unless there
-  // is one.
+  // If KEEL_RECORD_CONTRACT is set in the environment, creates a recorder that is active for the rest of the process,
+  // unless one exists already.
   static void begin();
-  // Writes what that recorder has seen so far, if there is one.
+  // Writes what the active recorder has recorded so far, if there is an active recorder.
   static void end();
 
   void asks(const Request& request, Part part, std::string_view name, Describe type, const char* function) override;
@@ -47,18 +46,20 @@ class ContractRecorder final : public Recorder {
 
  private:
   struct Operation {
-    std::string handler;  // The handler's name without namespaces and classes; empty: unknown.
-    std::map<std::pair<std::string, std::string>, std::string> asked;  // The schema for each part and name.
-    std::set<std::string> request_types;                               // Content-Type, without parameters.
+    std::string handler;  // The handler's name without namespaces and classes; empty if it is unknown.
+    // The schema for each part of a request and each name.
+    std::map<std::pair<std::string, std::string>, std::string> asked;
+    std::set<std::string> request_types;  // Content-Type, without parameters.
     struct Response {
-      // The schema for each content type, "" for none; the schema is "" if the type is unknown.
+      // The schema for each content type, where the content type "" stands for no body; the schema is "" if the type is
+      // unknown.
       std::map<std::string, std::string> schemas;
       std::set<std::string> fields;
     };
     std::map<int, Response> responses;
   };
 
-  // Null: the request was not for a route of the service.
+  // Null: the request does not belong to a route of the service.
   Operation* operation_of(const Request& request);
 
   mutable std::mutex mutex_;

@@ -57,7 +57,8 @@ TestClient::TestClient(const TestTarget& target, const TestClientOptions& client
   options.redirects_max = 0;
   options.decompresses = false;
   options.retry.attempts_max = 1;
-  options.breaker.failure_ratio = 2;  // A test that causes errors must get those errors, not an open breaker.
+  // The breaker never opens: a test that causes errors must get these errors, not the error of an open circuit.
+  options.breaker.failure_ratio = 2;
   const io::Loop::Entered entered(*target.loop);
   client_ = std::make_unique<Client>(*target.resolver, std::move(options));
 }

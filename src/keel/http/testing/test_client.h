@@ -1,15 +1,17 @@
-// keel/http/testing/test_client.h — the clients of a test: whole requests to a service under test, and its responses.
+// keel/http/testing/test_client.h — a client for tests, which sends requests to the service under test and returns its
+// responses.
 //
 //   http::TestClient ada(server);               // an http::TestServer or an app::TestApp
 //   ada.header("Authorization", "Bearer ada");
 //   EXPECT_EQ(ada.get("/me").status(), 200);
 //   EXPECT_EQ(ada.post("/orders", NewOrder{"tea", 2}).json<Order>()->item, "tea");   // plain structs
 //
-// Codings:   the client asks for no content coding and decodes none; a test that sends Accept-Encoding reads the body
-//            as it was sent.
-// Errors:    a call that got no response has status 0 and says why in error(). Requests are not retried, and redirects
-//            are not followed; a pooled connection that the server has closed is replaced, as by any Client.
-// Ownership: the tested server outlives its clients, and the clients outlive their calls.
+// Codings:   the client asks for no content coding and decodes none; a test that sends Accept-Encoding itself gets the
+//            body as it was sent.
+// Errors:    if a call gets no response, status() is 0, and error() says why. Requests are not retried, and redirects
+//            are not followed. If the server has closed a pooled connection, the client replaces the connection, like
+//            any Client.
+// Ownership: the tested server must outlive its clients, and the clients must outlive their calls.
 // Threads:   the thread of the server or service that the client calls.
 
 #pragma once
@@ -33,40 +35,40 @@
 
 namespace keel::http {
 
-// The target of a TestClient's calls, and how it waits for them.
+// The server that a TestClient calls, and how the client waits for its responses.
 struct TestTarget {
   io::Loop* loop = nullptr;                // The loop on which the calls run.
-  Resolver* resolver = nullptr;            // Resolves every name to the server.
+  Resolver* resolver = nullptr;            // A resolver that resolves every name to the server.
   std::string host = {};                   // The host of the server.
   std::uint16_t port = 80;                 // The port of the server.
   Duration timeout = 1_h;                  // Time limit of a call.
-  std::size_t body_bytes_max = 64 << 20;   // Largest body of a response.
+  std::size_t body_bytes_max = 64 << 20;   // Largest body that a response may have.
   Function<void(StartCore& task)> finish;  // Lets time pass until the task has ended.
 };
 
-// The identity of a TestClient.
+// The host and the address by which the server sees a TestClient.
 struct TestClientOptions {
   std::string host = {};     // The value of Host, a name without a port; empty: "10.0.0.1".
-  std::string address = {};  // The IPv4 address that it connects from; empty: 10.0.0.1.
+  std::string address = {};  // The IPv4 address from which the client connects; empty: 10.0.0.1.
 };
 
 // A copy of a response. A value.
 class TestResponse {
  public:
-  // 200, 404, …; 0 when there was no response.
+  // 200, 404, …; 0 if there was no response.
   int status() const noexcept { return answer_ ? static_cast<int>(answer_->status()) : 0; }
   std::string_view body() const noexcept { return answer_ ? answer_->body() : std::string_view(); }
-  // The body as a T (data/json_parse.h), whatever the status is.
+  // Parses the body as a T (data/json_parse.h), whatever the status is.
   template <class T>
   Result<T> json() const {
     return keel::json::parse<T>(body(), {.is_response = true});
   }
-  // The value of the first field of that name (any case), or nullopt.
+  // The value of the first field with that name (in any case), or nullopt.
   std::optional<std::string_view> header(std::string_view name) const noexcept {
     if (!answer_) return std::nullopt;
     return answer_->header(name);
   }
-  // The reason why there was no response; empty when there was one.
+  // Why there was no response; empty if there was one.
   const std::string& error() const noexcept { return error_; }
 
  private:
@@ -76,8 +78,8 @@ class TestResponse {
   std::string error_;
 };
 
-// A request in progress. Movable. If it is destroyed before the request has ended, the request is stopped, as when a
-// client disconnects.
+// A request in progress. Movable. If the object is destroyed before the request has ended, the request is stopped, as
+// when a client disconnects.
 class TestCall {
  public:
   TestCall(TestCall&&) noexcept = default;
@@ -97,8 +99,8 @@ class TestCall {
   std::unique_ptr<Start<ClientResponse>> call_;
 };
 
-// The calls get(), post() and so on, which `Asker`, a TestClient or an app::TestApp, sends. Each lets time pass until
-// the response has arrived.
+// The functions get(), post() and so on, for `Asker`, which is a TestClient or an app::TestApp. Each function sends a
+// request, and lets time pass until the response has arrived.
 template <class Asker>
 class TestRequests {
  public:
@@ -115,7 +117,7 @@ class TestRequests {
   TestResponse patch(std::string_view path, std::string_view body, std::string_view content_type = "application/json") {
     return send(ClientRequest(Method::Patch, path).body(body, content_type));
   }
-  // `value` as JSON: a plain struct, a list, a map (ClientRequest::json).
+  // Sends `value` as JSON: a plain struct, a list, a map (ClientRequest::json).
   template <IsNoText T>
   TestResponse post(std::string_view path, const T& value) {
     return send(ClientRequest(Method::Post, path).json(value));
@@ -138,7 +140,7 @@ class TestRequests {
 class TestClient : public TestRequests<TestClient> {
  public:
   explicit TestClient(const TestTarget& target, const TestClientOptions& options = {});
-  // A client of a TestServer or an app::TestApp.
+  // Makes a client of a TestServer or of an app::TestApp.
   template <class Tested>
     requires requires(const Tested& tested) { static_cast<const TestTarget&>(tested.target()); }
   explicit TestClient(const Tested& tested, const TestClientOptions& options = {})
@@ -147,10 +149,11 @@ class TestClient : public TestRequests<TestClient> {
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
 
-  // Adds a field that is sent with each request from now on.
+  // Adds a field that is sent with each later request.
   TestClient& header(std::string_view name, std::string_view value) &;
 
-  // Starts the request; time passes in advance() and in get(), post() and the like.
+  // Starts the request. Time passes in TestServer::advance(), and in get(), post() and the other functions that wait
+  // for a response.
   TestCall begin(ClientRequest request);
 
  private:

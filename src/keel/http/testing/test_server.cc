@@ -33,7 +33,7 @@ TestServer::TestServer(const Router& router, TestServerOptions options)
     server_ = std::make_unique<Server>(router, std::move(server));
     KEEL_CHECK(server_->start(*loop_).is_ok(), "the only server of a simulation must have the simulation's address");
   }
-  // Every name is resolved to the server.
+  // All names are resolved to the server.
   resolver_ = std::make_unique<Resolver>(simulation_.pool(), ResolverOptions(), [](const std::string&) {
     return Result<std::vector<Address>>(std::vector{Address::ip(server_address, 0).value()});
   });

@@ -12,22 +12,22 @@
 namespace keel::http {
 namespace {
 
-// After EMFILE and similar errors: how long to stop accepting.
+// How long accepting pauses after EMFILE and similar errors.
 constexpr Duration retry_pause = 50_ms;
-// While draining, how long clients whose handshake has already started may still be accepted while new ones are
-// rejected. It allows for one round trip, which a connection to a Unix socket does not need.
+// When a drain begins, new connections are rejected. But during this time, clients whose handshake has already started
+// may still be accepted. The time allows for one round trip, which a connection to a Unix socket does not need.
 constexpr Duration last_call = 100_ms;
-// The maximum number of connections accepted at the end of this time: if new ones cannot be rejected, they may arrive
-// as fast as they are accepted.
+// The maximum number of connections accepted when last_call has passed: if new connections cannot be rejected, they may
+// arrive as fast as they are accepted.
 constexpr int waiting_max = 4096;
-// The kernel reports at most as many connections together as there is room for completions, whatever the length of its
-// queue.
+// However long its queue is, the kernel reports at most as many connections together as the completion queue has room
+// for.
 constexpr int burst_max = 8192;
-// At the limit, how long a connection must have been idle to be closed for new ones: the next request of a connection
-// that was just used may be on its way.
+// To make room at the limit, only connections that have been idle for this time are closed: if a connection was just
+// used, its next request may be on its way.
 constexpr Duration idle_min = 1_s;
-// Finding the connections that have been idle longest means scanning all of them, at some cache lines each: one scan
-// finds up to found_max, and a pause follows a scan that finds none.
+// To find the connections that have been idle longest, all of them are scanned, which costs some cache lines each.
+// Therefore one scan finds up to found_max connections, and after a scan that finds none there is a pause.
 constexpr std::uint32_t found_max = 64;
 constexpr Duration accept_pause = 100_ms;
 
@@ -35,8 +35,8 @@ constexpr Degradation::Lines exhaustion_lines = {.begins = "cannot accept connec
                                                  .goes_on = "still cannot accept connections; trying again",
                                                  .is_over = "accepting connections again"};
 constexpr Degradation::Lines fullness_lines = {.begins = "the connection limit is reached; accepting is paused",
-                                               .goes_on = "the connection limit is still reached, or reached again",
-                                               .is_over = "below the connection limit again"};
+                                               .goes_on = "the connection limit is still reached, or was reached again",
+                                               .is_over = "the number of connections is below the limit again"};
 
 }  // namespace
 
@@ -58,16 +58,17 @@ void Acceptor::begin() {
 }
 
 bool Acceptor::is_near_limit() const noexcept {
-  // A whole queue of connections may be accepted together. It switches back only somewhat below, so that it does not
-  // change with every connection.
+  // A whole queue of connections may be accepted together, so the limit counts as near when a full queue would reach
+  // it. The return to accepting whole queues needs some more room, so that the mode does not change with every
+  // connection.
   const auto burst = static_cast<std::uint64_t>(std::clamp(worker_.options().listen.backlog, 1, burst_max));
   return worker_.open_connections() + burst + (accept_.one_by_one ? burst / 8 : 0) >= connections_max_;
 }
 
 bool Acceptor::is_full() const noexcept { return worker_.open_connections() >= connections_max_; }
 
-// Near the limit, the kernel might report too many connections together. While the server drains, the limit does not
-// matter.
+// Near the limit, connections are accepted one by one, because the kernel might report too many of them together. While
+// the server drains, the limit is not enforced.
 void Acceptor::check_limit() {
   const bool is_near = is_near_limit();
   if (is_near == accept_.one_by_one || draining_) return;
@@ -90,7 +91,8 @@ void Acceptor::accepted() {
     return close_listener();
   }
   if (result == -ECANCELED) {
-    // There were too many connections; now there may be room.
+    // check_limit() or stop_for_now() cancelled the operation because of the limit; there may be room for connections
+    // now.
     if (!full_) begin();
     return;
   }
@@ -108,7 +110,8 @@ void Acceptor::accepted() {
   close_listener();
 }
 
-// A rejection would cost as much as a response: above the limit connections wait in the kernel's queue.
+// Above the limit, connections wait in the kernel's queue and are not rejected, because a rejection would cost as much
+// as a response.
 void Acceptor::stop_for_now() {
   full_ = true;
   worker_.counts.paused_full.add();
@@ -134,15 +137,18 @@ bool Acceptor::make_room() {
     Connection* connection;
   };
   const auto longer = [](const Waiting& a, const Waiting& b) { return a.since < b.since; };
-  Waiting found[found_max];  // A heap whose first element is the connection that has waited least.
+  Waiting found[found_max];  // A heap; its first element is the connection that has waited for the shortest time.
   std::size_t count = 0;
   const std::uint64_t open = worker_.open_connections();
   const auto wanted =
       static_cast<std::size_t>(std::min<std::uint64_t>(open - connections_max_ + 1 + room(), found_max));
   const Instant now = worker_.loop().now();
-  // How long a head must have been incomplete: long enough for a lost packet to be sent again.
+  // A connection is closed only if its head has been incomplete for at least this time, which is long enough for a lost
+  // packet to be sent again.
   const Duration head_min = std::min(idle_min, worker_.limits().header_timeout / 4);
-  Instant next = now + head_min;  // A connection that is not waiting yet is not closed earlier.
+  // The earliest time at which another connection can be closed; a connection that is not waiting yet cannot be closed
+  // earlier.
+  Instant next = now + head_min;
   worker_.connections().for_each([&](Connection& connection) {
     const std::optional<Connection::Waiting> waiting = connection.waiting();
     if (!waiting) return;
@@ -159,7 +165,7 @@ bool Acceptor::make_room() {
     std::push_heap(found, found + count, longer);
   });
   const bool is_enough = open - count < connections_max_;
-  if (!is_enough) {  // None was found, or the limit was lowered.
+  if (!is_enough) {  // Too few connections were found, or the limit was lowered.
     const Instant soon = now + accept_pause;
     worker_.loop().start_timer(room_, count == wanted ? soon : std::max(next, soon));
   }
@@ -203,7 +209,7 @@ void Acceptor::begin_drain(Duration grace, Listening listening) {
   if (listening == Listening::GoesOn) return stop_accepting();
   if (first_ && listener_ >= 0) worker_.engine().turn_away(listener_);
   if (!full_) begin();
-  // The listener may have been closed because accepting failed, or accepting may fail now.
+  // The listener may be closed already, because accepting has failed before or failed just now.
   if (listener_ >= 0) {
     const bool at_once = worker_.engine().local_address(listener_).is_unix();
     loop.start_timer(last_call_, loop.now() + (at_once ? Duration() : std::min(last_call, grace)));
@@ -224,8 +230,9 @@ void Acceptor::stop_accepting() {
   }
 }
 
-// Their clients have connected and may have sent a request: closing the listener would reset them. Even if other
-// workers listen on the same socket, some of these connections may have woken only this worker.
+// Accepts the connections in the kernel's queue. Their clients have connected and may have sent requests, and closing
+// the listener would reset the connections. Even if other workers listen on the same socket, the kernel may have woken
+// only this worker for some of these connections.
 void Acceptor::take_waiting() {
   for (int n = 0; n < waiting_max && !aborting_ && worker_.open_connections() < connections_max_; ++n) {
     const int fd = worker_.engine().try_accept(listener_);

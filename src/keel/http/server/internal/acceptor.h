@@ -1,10 +1,10 @@
-// keel/http/server/internal/acceptor.h — decides when a worker accepts connections: its listener, and the limit of
-// connections.
+// keel/http/server/internal/acceptor.h — accepts a worker's connections and enforces the limit on their number.
 //
 // Internal to http. At the limit, the connections that have waited longest for a request or for the rest of a head are
-// closed to make room; if there are none, accepting stops, and new connections wait in the kernel's queue.
+// closed to make room. If no connection has waited long enough, accepting stops, and new connections wait in the
+// kernel's queue.
 //
-// Lifetime: a part of its ServerWorker, to which it passes new connections.
+// Lifetime: an Acceptor is a part of its ServerWorker, and passes new connections to it.
 // Threads:  the worker.
 
 #pragma once
@@ -22,11 +22,11 @@ namespace keel::http {
 
 class ServerWorker;
 
-// The part of a listening socket that belongs to one worker.
+// The part that one worker has in a listening socket.
 struct ListenerPart {
   int fd = -1;          // A listening descriptor of the loop's engine; the Acceptor closes it.
-  bool shared = false;  // Other workers accept from the same socket.
-  bool first = true;    // This part stands for all parts that share the socket.
+  bool shared = false;  // Whether other workers accept from the same socket.
+  bool first = true;    // Whether this is the first of the parts that share the socket; it acts for all of them.
 };
 
 class Acceptor {
@@ -37,17 +37,17 @@ class Acceptor {
 
   // Begins or continues to accept.
   void begin();
-  // Changes the limit of connections from now on.
+  // Changes the limit of connections.
   void change(std::uint32_t connections_max);
-  // A connection has ended: there may be room.
+  // Call it when a connection has ended: there may be room for another one.
   void resume_with_room();
-  // Ends listening: after new connections have been rejected for a moment, or immediately if another process continues
-  // to listen.
+  // Ends listening. Before listening ends, new connections are rejected for a moment. If another process continues to
+  // listen, listening ends immediately.
   void begin_drain(Duration grace, Listening listening);
-  // Ends listening; waiting connections are not accepted.
+  // Ends listening immediately; connections in the kernel's queue are not accepted.
   void abort();
 
-  // The descriptor; -1 once it is closed.
+  // The listening descriptor; -1 when it is closed.
   int listener() const noexcept { return listener_; }
   bool is_closed() const noexcept { return listener_ < 0; }
   bool is_first() const noexcept { return first_; }
@@ -58,8 +58,8 @@ class Acceptor {
   void check_limit();
   bool is_full() const noexcept;
   void stop_for_now();
-  // Closes connections that have waited longest. False: too few have waited long enough; the Acceptor tries again
-  // later.
+  // Closes the connections that have waited longest. Returns false if too few connections have waited long enough; the
+  // Acceptor tries again later.
   bool make_room();
   void look_for_room();
   // The number of places that must be free before accepting continues.
@@ -81,7 +81,7 @@ class Acceptor {
   bool draining_ = false;
   bool aborting_ = false;
   bool full_ = false;
-  bool made_room_ = false;  // Connections were closed to make room, so one free place is enough to continue.
+  bool made_room_ = false;  // Connections were closed to make room; in this case, one free place is enough to continue.
 };
 
 }  // namespace keel::http

@@ -1,8 +1,8 @@
-// keel/http/server/internal/body_collector.h — collects the body of a request whose handler does not read it itself,
-// after middleware has decided that the body is accepted.
+// keel/http/server/internal/body_collector.h — collects the body of a request for a handler that does not read the body
+// itself, after middleware has accepted the request.
 //
-// Internal to http: Request::whole_body() reads the body and gives its parts to a collector, which is the exchange that
-// the request belongs to.
+// Internal to http: Request::whole_body() reads the body and passes its parts to the collector, which is the exchange
+// of the request.
 //
 // Threads: the worker.
 
@@ -16,12 +16,12 @@ namespace keel::http {
 
 class BodyCollector {
  public:
-  // Appends a part. ResourceExhausted: with this part the memory limit for bodies would be exceeded; the rest is not
-  // accepted.
+  // Appends a part. ResourceExhausted: this part would exceed the memory limit for bodies; the rest of the body is then
+  // not accepted.
   virtual Result<> keep(Chunk part) = 0;
-  // The body is complete: from now on it is Request::body().
+  // Call it when the body is complete: from then on, Request::body() returns the body.
   virtual void end_body() noexcept = 0;
-  // The time limit of the handler, counted from now on.
+  // The time limit of the handler, which begins now.
   virtual Duration handler_timeout() const noexcept = 0;
 
  protected:

@@ -1,11 +1,12 @@
 // keel/http/server/internal/carrier.h — the interface through which an exchange uses its connection.
 //
-// Internal to http. A carrier frames the bytes of one request and its response as its version of HTTP requires. An
-// HTTP/1.1 connection has one at a time (connection_carrier.h); an HTTP/2 connection would have many, one for each
-// stream. A request that is handled synchronously needs no carrier: its connection writes the response itself.
+// Internal to http. A carrier does the framing of one request and its response, for one version of HTTP. An HTTP/1.1
+// connection has one carrier at a time (connection_carrier.h); an HTTP/2 connection would have one carrier for each
+// stream. A request that is handled synchronously needs no carrier, because the connection writes the response
+// directly.
 //
-// The carrier is called by the exchange's own tasks, or from inside a call to the exchange. The carrier frees the
-// exchange, in end() or later.
+// The functions of a carrier are called by the exchange's own tasks, or during a call of the exchange. The carrier
+// frees the exchange, in end() or later.
 //
 // Threads: the worker.
 
@@ -21,27 +22,29 @@ class PendingExchange;
 
 class Carrier {
  public:
-  // The handler waits for bytes of the request's body, or has read it to its end: the bytes it received before have
-  // been used. The handler is inside its read: no bytes may be delivered before this function returns.
+  // Called when the handler has used all bytes that it received so far, and either waits for more bytes of the body or
+  // has read the body to its end. The handler is suspended in its read and must not be woken yet: no bytes may be
+  // delivered before this function returns.
   virtual void read_body() noexcept = 0;
-  // Frames and queues the head of the response, and its body unless that is streamed.
+  // Frames and queues the head of the response, and its body unless the body is streamed.
   virtual void write_head(Response& response) = 0;
-  // Takes back the head of a streamed response and the queued part of its body, so that another response can replace
-  // it. False: a part of it was already sent.
+  // Removes the head of a streamed response and the queued part of its body from the queue, so that another response
+  // can replace them. Returns false if a part of them was already sent.
   virtual bool take_back() noexcept = 0;
-  // Queues as much of `rest`, a part of a streamed body, as there is room for. True: all of it is queued, or no more of
-  // it ever will be. When there is room again, PendingExchange::go_on_writing() is called.
+  // Queues as much of `rest`, which is a part of a streamed body, as there is room for. Returns true if all of it is
+  // queued, or if nothing more can be queued because the connection has ended. When there is room again, the carrier
+  // calls PendingExchange::go_on_writing().
   virtual bool write_body(std::string_view& rest) noexcept = 0;
-  // The response is complete, or the exchange was abandoned and its task has ended. The exchange may be destroyed when
-  // this returns.
+  // Called when the response is complete, or when the exchange was abandoned and its task has ended. The exchange may
+  // have been destroyed when this function returns.
   virtual void end() = 0;
-  // The response will never be complete: its head has not been written, or its body has failed. The exchange may be
-  // destroyed when this returns.
+  // Called when the response cannot be completed: its head was not written, or its body has failed. The exchange may
+  // have been destroyed when this function returns.
   virtual void reset() = 0;
-  // A task of the exchange has ended: calls `step` of the exchange, and continues with the work that has become
-  // possible.
+  // Called when a task of the exchange has ended: calls `step` on the exchange, and continues with the work of the
+  // connection that has become possible.
   virtual void resume(void (PendingExchange::*step)()) noexcept = 0;
-  // Whether the connection can leave HTTP with this response.
+  // Whether the connection can be upgraded with this response.
   virtual bool can_upgrade() const noexcept = 0;
 
  protected:

@@ -42,7 +42,7 @@ void ClientTable::leave(std::uint32_t place) noexcept {
   --size_;
 }
 
-// Doubles the number of places, and makes one bucket for each place.
+// Doubles the number of entries, and makes as many buckets as entries.
 void ClientTable::make_room() {
   const std::size_t before = entries_.size();
   const std::size_t count = std::max(entries_min, 2 * before);

@@ -18,19 +18,19 @@
 namespace keel::http {
 namespace {
 
-// How many requests of one connection are processed before other connections run.
+// The number of requests of one connection that are processed before other connections get their turn.
 constexpr int requests_per_turn = 64;
 // While the server drains, a connection lingers for at most this time, instead of Limits::linger_time_max.
 constexpr Duration linger_in_drain = 1_s;
-// Up to this many bytes of later requests are read while one is in progress.
+// While one request is in progress, up to this many bytes of later requests are read.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
-// A connection that ends normally waits while more than this number of unsent bytes is in the kernel.
+// A connection that ends normally waits while the kernel holds more than this number of unsent bytes.
 constexpr std::uint64_t left_bytes_max = 64 * 1024;
-// How often a connection checks this while it waits, and when the server drains.
+// How often a waiting connection checks how many unsent bytes the kernel holds, normally and during a drain.
 constexpr Duration peer_look_pause = 1_s;
 constexpr Duration peer_look_pause_in_drain = 100_ms;
 
-// Whether the response to an incomplete or invalid head has no content.
+// Whether a request with an incomplete or invalid head seems to be a HEAD, whose response has no content.
 bool asks_for_head(std::string_view text) noexcept {
   if (text.starts_with("\r\n")) text.remove_prefix(2);  // Like the parser.
   return text.starts_with("HEAD ");
@@ -102,8 +102,8 @@ void Connection::take_by_phase(std::string_view bytes) {
   }
 }
 
-// The peer has finished writing: a request whose body has not arrived will never be complete. Responses to earlier
-// requests may still be on their way.
+// The peer has stopped sending. If the body of a request has not arrived, the request will never be complete. Responses
+// to earlier requests may still have to be sent.
 void Connection::lose_request() {
   if (phase_ == Phase::Discarding) return give_up_body();
   if (phase_ != Phase::Busy) return;
@@ -117,7 +117,7 @@ void Connection::lose_request() {
   }
 }
 
-// The buffers may contain incomplete data, so nothing is sent.
+// Nothing is sent, because the buffers may contain incomplete data.
 void Connection::out_of_memory() noexcept {
   worker_.out_of_memory().meet(log::field("for", "a request"));
   abort();
@@ -144,7 +144,7 @@ void Connection::process_kept() {
   if (in_.empty()) in_.release();
 }
 
-// Continues with the connection's requests after other connections have had their share.
+// Continues with the connection's requests, after the other connections had their turn.
 void Connection::go_on() {
   yields_ = false;
   if (phase_ == Phase::Ending) return free_if_quiet();
@@ -157,7 +157,7 @@ bool Connection::can_process() const noexcept {
          out_.unsent() < worker_.limits().pipeline_bytes_max;
 }
 
-// Takes complete requests from the front of `rest` and processes them; returns the bytes to be kept.
+// Processes the complete requests at the front of `rest`; returns the remaining bytes, which have to be kept.
 std::string_view Connection::process(std::string_view rest) {
   for (int processed = 0; !rest.empty(); ++processed) {
     if (processed == requests_per_turn && can_process()) {
@@ -193,7 +193,7 @@ std::string_view Connection::process(std::string_view rest) {
   return rest;
 }
 
-// `received` begins with the head; returns the bytes after the request.
+// `received` begins with the head; returns the bytes that follow the request.
 inline std::string_view Connection::begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
                                                   StageClock* clock) {
   const std::string_view rest(received.data() + head_size, received.size() - head_size);
@@ -201,7 +201,7 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
   Exchange exchange(worker_, head, transport_, introduction(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
-  // Over TLS, the client still sends close_notify, which after our close would cause a reset and destroy our response.
+  // Over TLS, the client still sends close_notify: after a close, this would cause a reset, and lose the response.
   if (!head.keep_alive() && transport_.layer() == nullptr) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();
@@ -216,7 +216,7 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
 
   if ((head.body() == BodyKind::Length && head.content_length() > body_bytes_max) ||
       (head.body() == BodyKind::Chunked && body_bytes_max == 0)) {
-    // The body is rejected before it is read, and without allocating the announced size.
+    // Such a body is rejected before it is read, and no memory is allocated for its announced size.
     reject_and_close(Status::ContentTooLarge, "the body is larger than this server accepts", exchange.head_only());
     return {};
   }
@@ -229,7 +229,8 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
   }
   const bool is_guarded = has_body && !streams && !is_whole && exchange.is_guarded();
   const bool may_send = has_body && head.expect_continue() && rest.empty();
-  // The response does not depend on the body, which was not sent: respond, and never read a request from that body.
+  // The client has not sent the body, and the response does not depend on it: respond immediately, and close the
+  // connection so that the body is never taken for a request.
   const bool goes_without = may_send && !match.is_route;
   if (goes_without) {
     close_ = true;
@@ -276,7 +277,7 @@ ConnectionCarrier& Connection::hold(const Exchange& exchange, std::string_view h
 
 // --- output -------------------------------------------------------------------------------------------------------
 
-// Queues the head of a response, and its body unless that is streamed, after what is already queued.
+// Queues the head of a response, and its body unless the body is streamed.
 inline void Connection::write(Exchange& exchange, Response& response) {
   const RequestHead& head = exchange.head();
   const RouteMatch& match = exchange.match();
@@ -288,7 +289,7 @@ inline void Connection::write(Exchange& exchange, Response& response) {
     if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
   } else if (head_only && match.is_route && response.content().empty() &&
              worker_.router().method(match) == Method::Head) [[unlikely]] {
-    // The length of the response to a GET is not known here (RFC 9110 §8.6).
+    // The length that the response to a GET would have is not known here (RFC 9110 §8.6).
     body_end = BodyEnd::Unsaid;
   }
   if (!response.is_upgrade() && (!head.keep_alive() || response.close_ || worker_.is_draining() ||
@@ -316,16 +317,16 @@ inline void Connection::write(Exchange& exchange, Response& response) {
 
 void Connection::write_head(Response& response) {
   PendingExchange& exchange = *exchange_;
-  // The writer of the response's body may read the request's body, and a 100 (Continue) can no longer be sent after the
-  // response's head. The head is sent when the request's body has begun to arrive, or when a part of the response's
-  // body follows the head: a proxy that finds both together may lose the body that the client then sends (HAProxy 2.6).
+  // The task that writes the response's body may read the request's body, so the 100 (Continue) is sent now, before the
+  // head. The head is held until the request's body begins to arrive or the response's body begins: a proxy that
+  // receives the 100 and the head together may lose the body that the client then sends (HAProxy 2.6).
   if (response.is_streamed() && exchange.take_awaits_continue()) {
     out_.waiting().append(continue_head);
     flush();
-    exchange_->hold_head(out_.is_empty());  // If the 100 waits for an earlier send, the head goes with it.
+    exchange_->hold_head(out_.is_empty());  // If the 100 waits for an earlier send, the head is sent with the 100.
   }
   if (exchange.reads_body() || exchange.reader().refusal() != Status::Ok) {
-    // The rest of the body may be on its way, whatever the client announced; bytes after a rejected one are dropped.
+    // Even if the client asked for a close, the rest of the body may arrive. Bytes after a rejected body are dropped.
     peer_closes_ = false;
     if (!exchange.can_discard()) close_ = true;
   } else if (exchange.reader().has_used_all()) {
@@ -358,11 +359,11 @@ void Connection::sent() {
   settle();
 }
 
-// A failed send ends the connection, so the caller has to check phase_.
+// If the send has failed, this ends the connection, so the caller has to check phase_.
 inline void Connection::finish_send() {
   const bool is_sent = out_.finish();
   worker_.records().end_write(this, is_sent);
-  // The idle time begins at the end of the response, or of the part that exists so far.
+  // The idle time begins when the response, or the part of it that exists so far, has been sent.
   if ((phase_ == Phase::Head && !partial_.has_begun()) || is_streaming()) began_ = worker_.loop().now();
   if (is_sent) return;
   fail(out_.error());
@@ -391,7 +392,7 @@ inline bool Connection::wants_bytes() const noexcept {
   return false;
 }
 
-// Bytes written by a task that is started here are sent together with those already queued.
+// If a task is started here, the bytes that it writes are sent together with the bytes already queued.
 void Connection::run_due() {
   gathers_ = true;
   exchange_->run_due();
@@ -406,7 +407,7 @@ inline void Connection::count_held() noexcept {
     worker_.held().change(std::exchange(held_, now), now);
 }
 
-// Counts parts of a body, written by a task, that wait between two calls of settle().
+// Also counts the parts of a streamed body that wait between two calls of settle().
 void Connection::count_waiting() noexcept { count_held(); }
 
 void Connection::settle() {
@@ -430,7 +431,7 @@ void Connection::settle() {
     if (close_ || peer_done_) return linger_or_end();
   }
   count_held();
-  // While no further response can be queued, nothing more is read, which slows the peer down.
+  // While no further response can be queued, the connection does not read, which slows the peer down.
   const bool reads = wants_bytes();
   if (reads && transport_.is_paused()) transport_.resume();
   if (!reads && !transport_.is_paused() && transport_.is_receiving()) transport_.pause();
@@ -438,10 +439,9 @@ void Connection::settle() {
   if (is_streaming()) exchange_->go_on_writing();
 }
 
-// Whether the kernel holds more bytes for the peer than it may hold when the connection ends.
+// Whether the kernel holds more unsent bytes than it may hold when the connection ends.
 bool Connection::has_much_to_read() noexcept { return !is_lost_ && out_.is_unread(transport_, left_bytes_max); }
 
-// The connection has failed.
 void Connection::fail(std::int32_t result) {
   is_lost_ = true;
   if (result != -ETIMEDOUT) return;
@@ -449,8 +449,8 @@ void Connection::fail(std::int32_t result) {
   worker_.counts.slow_readers.add();
 }
 
-// A peer that is still writing would lose the response because of a reset, so stop writing and continue to read for a
-// while. The connection also waits for a peer that still has much to read.
+// Stops sending, but reads for a while: a close while the peer still sends would cause a reset, and the peer could lose
+// the response. The connection also waits while the peer has not received a large part of the response.
 void Connection::linger_or_end() {
   if ((peer_done_ || peer_closes_) && !has_much_to_read()) return abort();
   if (phase_ == Phase::Lingering) return watch();
@@ -477,7 +477,6 @@ inline Instant Connection::deadline() const noexcept {
   return deadline_of_work();
 }
 
-// The deadline while the connection is not idle.
 Instant Connection::deadline_of_work() const noexcept {
   const Limits& limits = worker_.limits();
   const Instant at = out_.deadline(limits);
@@ -485,7 +484,7 @@ Instant Connection::deadline_of_work() const noexcept {
     case Phase::Head:
       return partial_.has_begun() ? std::min(at, began_ + limits.header_timeout) : at;
     case Phase::Busy:
-      // Only sending shows whether a peer that has finished writing is still there.
+      // The peer has stopped sending, so only a send can show whether it is still there.
       if (exchange_->is_streaming() && peer_done_ && !out_.is_sending()) return began_ + limits.idle_timeout;
       return std::min(at, exchange_->deadline());
     case Phase::Discarding:
@@ -502,13 +501,13 @@ Instant Connection::deadline_of_work() const noexcept {
     case Phase::Introduced:
       return began_ + limits.header_timeout;
     case Phase::Ending:
-      break;  // A cancelled operation completes without a timer, and a timer would outlive the connection.
+      break;  // The cancelled operations complete without a timer, and a timer could outlive the connection.
   }
   return Instant::never();
 }
 
-// The timer is moved only when it would fire too late; when it fires too early it is set again. Therefore, a busy
-// connection does not touch the timer wheel.
+// The timer is set only if it would otherwise fire too late. If the timer fires too early, it is set again. Therefore,
+// a busy connection does not use the timer wheel.
 void Connection::watch() {
   const Instant at = deadline();
   if (!is_watched_until(at)) worker_.loop().start_timer(timer_, at);
@@ -529,7 +528,7 @@ void Connection::timed_out() {
   if (has_no_more && !has_much_to_read()) return abort();
   worker_.counts.timeouts.add();
   if (send_is_late) return cut();
-  if (phase_ == Phase::Introducing && !in_.empty()) return reject_introduction("it did not arrive in time");
+  if (phase_ == Phase::Introducing && !in_.empty()) return reject_introduction("the header did not arrive in time");
   const bool collects = phase_ == Phase::Busy && exchange_->state() == PendingExchange::State::Receiving;
   if (collects || (phase_ == Phase::Head && partial_.has_begun())) {
     const bool head_only = collects ? exchange_->head_only() : asks_for_head(in_.view());
@@ -547,13 +546,13 @@ void Connection::timed_out() {
         break;
     }
   }
-  // The kernel delivers the small rest of the last response.
+  // Whether a close is enough: few bytes of the response are left, and the kernel delivers them after the close.
   const bool is_in_peace = phase_ == Phase::Lingering || (is_idle() && worker_.is_draining());
   is_in_peace ? abort() : cut();
 }
 
-// The connection is idle or lingering while the kernel still holds some of the last response: this counts as a
-// continuing send, with the time limit of a send.
+// If the kernel still holds a part of the last response while the connection is idle or lingers, this is treated like a
+// send in progress, with the time limit of a send.
 bool Connection::waits_for_reader(Instant now) {
   if (!is_idle() && phase_ != Phase::Lingering) return false;
   const bool drains = worker_.is_draining();
@@ -571,7 +570,7 @@ void Connection::reset_slow_reader() {
 }
 
 std::optional<Connection::Waiting> Connection::waiting() const noexcept {
-  // The time counts from the beginning, not from the last arrival: a client that keeps sending must not stay.
+  // The time is not counted from the last received bytes, because a client could then stay by sending more bytes.
   if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
   if (phase_ == Phase::Introducing) return Waiting{began_, !in_.empty()};
   const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();
@@ -585,7 +584,7 @@ void Connection::begin_drain() {
   watch();
 }
 
-// Records the requests of a connection that ends now, whose responses will not be sent, or not completely.
+// When a connection ends, records the requests whose responses will not be sent completely.
 void Connection::record_cut() noexcept {
   if (phase_ == Phase::Head && partial_.has_begun()) worker_.records().cut_head(in_.size());
   if (phase_ == Phase::Busy) exchange_->record_cut(exchange_->cut_now());
@@ -610,7 +609,7 @@ void Connection::abort() {
     if (is_unsent || (phase_ == Phase::Busy && exchange_->state() != PendingExchange::State::Receiving)) {
       worker_.counts.aborted.add();
     }
-    // The end of the connection would mark the end of the response.
+    // A close would make the response look complete, so the connection is reset.
     if (body_end_ == BodyEnd::Close && (is_unsent || is_streaming())) reset_on_close();
   }
   record_cut();

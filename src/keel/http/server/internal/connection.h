@@ -1,34 +1,37 @@
-// keel/http/server/internal/connection.h — one HTTP/1.1 connection: a state machine around its Transport.
+// keel/http/server/internal/connection.h — one HTTP/1.1 connection, as a state machine around its Transport.
 //
-// Internal to http: users see Server. received() takes incoming bytes, and settle() sends responses. The requests of a
-// connection are handled one after the other, in order; the responses to requests that arrive together are sent with
-// one send.
+// Internal to http: users see Server. received() processes incoming bytes, and settle() sends responses. The requests
+// of a connection are handled one after the other, in order; the responses to requests that arrive together are sent
+// together.
 //
-// A connection does the framing: it finds the heads and bodies of requests in the received bytes, and writes those of
-// responses. A request that is handled synchronously is an Exchange on the stack of the call that received it; one that
-// takes longer is a PendingExchange, which the connection carries (connection_carrier.h).
+// A connection does the framing: it finds the heads and bodies of requests in the received bytes, and writes the heads
+// and bodies of responses. A request that is handled synchronously is an Exchange on the stack of the call that
+// received the request. A request that takes longer is a PendingExchange, which the connection owns through its carrier
+// (connection_carrier.h).
 //
-// When memory runs out, the affected connection ends without a response; in a handler this becomes a 503 like other
-// errors.
+// When memory runs out, the affected connection ends without a response; if memory runs out in a handler, the response
+// is a 503, as for other errors.
 //
 //   Head ──complete──▶ (Busy ──done──▶) (Discarding ──over──▶) Head …
 //     ├─ response with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
-//     └─ 101 ─▶ Upgrading ─▶ freed, its transport and what had come being an Upgraded's
+//     └─ 101 ─▶ Upgrading ─▶ freed; an Upgraded takes its transport and received bytes
 //
-// A connection that a proxy introduces begins before Head (introduction.h).
+// If a proxy introduces the connection, the connection starts in Introducing, before Head (introduction.h).
 //
-// Busy:      there is a pending exchange. Discarding: the part of the body that the handler has not read is dropped.
-// Upgrading: the 101 is sent, and the receive ends without losing a byte (upgrade.h).
+// Busy:       a pending exchange exists.
+// Discarding: the part of the body that the handler did not read is dropped.
+// Upgrading:  the 101 is being sent, and the receive is being ended without losing a byte (upgrade.h).
 //
-// settle() starts tasks. It is the last call in the handling of each event, because tasks may end immediately and the
-// connection with them.
+// settle() starts tasks. A call of settle() must be the last one when an event is handled, because a task may end
+// immediately, and the connection may end with the task.
 //
-// While a task runs, the connection continues to read further bytes, up to a limit, and so notices when the client
-// disconnects: a reset stops the task. The end of the stream (FIN) does not stop it: a client may finish writing and
-// wait for its response. A client that closed both directions looks the same until the server sends something and gets
-// a reset. A streamed response that has nothing to send for the idle timeout is therefore aborted with the connection.
+// While a task runs, the connection continues to read, up to a limit. In this way the connection notices when the
+// client disconnects: a reset stops the task. The end of the client's stream (FIN) does not stop the task, because a
+// client may stop sending and wait for its response. A client that has closed both directions looks like one that has
+// only stopped sending, until the server sends something and receives a reset. Therefore, after a FIN, a streamed
+// response that sends nothing for the idle timeout is aborted together with the connection.
 //
-// An idle connection owns its transport, a send and a timer, and no buffer.
+// An idle connection has its transport, a send operation and a timer, but no buffer.
 //
 // Threads: the worker.
 
@@ -65,38 +68,39 @@ class Connection final : public Link {
   // Begins on a descriptor that was just accepted; the connection frees itself when it has ended.
   static void begin(ServerWorker& worker, int fd);
 
-  // What the connection waits for, which decides whether it is closed when another one needs its place. It has waited
-  // between two requests, for the rest of a head, or for a client to stop sending after its last response. Nullopt: a
-  // request is in progress.
+  // What the connection waits for, and since when; this decides whether the connection may be closed to make room for
+  // another one. The connection has waited between two requests, for the rest of a head, or for a client to stop
+  // sending after its last response. nullopt: a request is in progress.
   struct Waiting {
     Instant since;
     bool in_head;
   };
   std::optional<Waiting> waiting() const noexcept;
-  // An idle connection now has the grace of the drain instead of the idle timeout.
+  // When the server begins to drain, an idle connection is closed after the grace of the drain instead of the idle
+  // timeout.
   void begin_drain();
-  // Ends the connection without sending the queued bytes. If only the end of the connection marks the end of a
-  // response, the connection is reset, so that a part of it does not look complete.
+  // Ends the connection without sending the queued bytes. If the end of the current response is marked only by the end
+  // of the connection, the connection is reset, so that the client does not take a part of the response for the whole.
   void abort();
-  // Ends the connection as abort() does, and resets the connection if the peer has not received everything; otherwise
-  // the kernel would keep the unsent bytes for as long as the peer likes.
+  // Ends the connection like abort(), but with a reset if the peer has not received everything: otherwise the kernel
+  // would keep the unsent bytes for as long as the peer does not read them.
   void cut();
   // Bytes that the kernel holds because the peer has not received them yet.
   std::uint64_t unread_bytes() noexcept { return is_lost_ ? 0 : out_.unread(transport_); }
   // Ends the connection with a reset, which also drops the bytes that the kernel holds for the peer.
   void reset();
-  // The memory that the connection holds for its client, as it was last counted.
+  // The memory that the connection held for its client when it was last counted.
   const Held& held() const noexcept { return held_; }
-  // The total number of bytes that its client has received. A system call.
+  // The total number of bytes that the client has received. A system call.
   std::uint64_t bytes_taken() noexcept { return transport_.acknowledged().value_or(out_.bytes_sent()); }
-  // When the current wait began.
+  // When the current phase began, for a connection that waits.
   Instant waits_since() const noexcept { return began_; }
 
  private:
   friend class ConnectionCarrier;
   enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending, Introducing, Introduced };
 
-  // `peer`: the proxy that introduces the connection; null: none.
+  // `peer` is the proxy that introduces the connection; null: none does.
   Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client, const Address* peer);
   ~Connection();
   static std::size_t size_of(bool is_introduced) noexcept {
@@ -104,7 +108,7 @@ class Connection final : public Link {
   }
   // Destroys the connection and frees its memory.
   void free() noexcept;
-  // Wraps calls from the loop: std::bad_alloc ends the connection, not the process.
+  // Runs a call from the loop; std::bad_alloc then ends the connection, and not the process.
   template <class Step>
   void guarded(const Step& step) noexcept {
     try {
@@ -123,7 +127,7 @@ class Connection final : public Link {
   void timed_out();
   void go_on();
 
-  // It is valid before the first head, if a proxy introduces the connection.
+  // Not null if a proxy introduces the connection; its facts are valid before the first head arrives.
   Introduction* introduction() noexcept {
     if (!is_introduced_) [[likely]]
       return nullptr;
@@ -155,7 +159,7 @@ class Connection final : public Link {
   bool can_process() const noexcept;
   [[gnu::always_inline]] bool wants_bytes() const noexcept;
 
-  // What the exchange in progress requests from its carrier.
+  // The functions through which the exchange in progress uses its carrier.
   void body_wanted();
   void write_head(Response& response);
   bool take_back() noexcept;
@@ -173,8 +177,8 @@ class Connection final : public Link {
   void record_cut() noexcept;
   void run_due();
 
-  // Sends queued bytes, continues with the input in in_, and decides whether the connection ends. The call must be the
-  // caller's last action, because it may destroy the connection.
+  // Sends the queued bytes, continues with the input in in_, and decides whether the connection ends. The call must be
+  // the last action of the caller, because it may destroy the connection.
   void settle();
   void flush();
   [[gnu::always_inline]] void send_queued();
@@ -193,7 +197,7 @@ class Connection final : public Link {
   bool is_idle() const noexcept { return phase_ == Phase::Head && !partial_.has_begun() && !out_.is_sending(); }
   void watch();
   bool is_watched_until(Instant at) const noexcept { return at.is_never() || (timer_.is_running() && at >= timer_.at); }
-  // Updates the count after the held memory may have changed.
+  // Updates the count of held memory; call it after that memory may have changed.
   [[gnu::always_inline]] void count_held() noexcept;
   void count_waiting() noexcept;
 
@@ -202,25 +206,28 @@ class Connection final : public Link {
   Member<SendQueue, Connection, &Connection::on_event<&Connection::sent>> out_{*this};
   Member<Timer, Connection, &Connection::on_event<&Connection::timed_out>> timer_{*this};
   Member<Job, Connection, &Connection::on_event<&Connection::go_on>> turn_{*this};
-  Buffer in_;  // Received bytes that wait: an incomplete head or chunk, or the requests after the one in progress.
+  Buffer in_;  // Received bytes that are kept: an incomplete head, or the requests after the one in progress.
   PartialHead partial_;
-  ConnectionCarrier* exchange_ = nullptr;  // The exchange that outlives the call that received its request.
-  // When this phase began. In Head, this is the start of the idle time, or the first byte of a head. While a body is
-  // streamed, this is the time of the last send. In Lingering, this is the time at which the last bytes were received.
+  // The exchange in progress, if it outlives the call that received its request.
+  ConnectionCarrier* exchange_ = nullptr;
+  // When the current phase began. In Head: the beginning of the idle time, or the time at which the first byte of a
+  // head arrived. While a body is streamed: the time of the last send. In Lingering: when bytes were last received.
   Instant began_;
   std::uint32_t requests_ = 0;
-  std::uint32_t client_;  // The place of the connection's client in the worker's table.
+  std::uint32_t client_;  // The place of the connection's client in the worker's ClientTable.
   Phase phase_ = Phase::Head;
   BodyEnd body_end_ = BodyEnd::Length;  // The framing of the response whose head was written last.
-  bool close_ : 1 = false;              // Bytes that are sent after those in out_.
-  bool peer_done_ : 1 = false;          // The peer has finished writing, or has disconnected.
-  bool peer_closes_ : 1 = false;        // The peer asked for the close: no further request will arrive.
-  bool yields_ : 1 = false;             // turn_ is posted: the connection has had its share of this iteration.
-  bool kept_ready_ : 1 = false;         // in_ may contain a complete request.
-  bool is_lost_ : 1 = false;  // The peer will not read sent bytes: the connection has failed, or will be reset.
+  bool close_ : 1 = false;              // The connection ends after the bytes in out_ have been sent.
+  bool peer_done_ : 1 = false;          // The peer has stopped sending, or has disconnected.
+  // The peer asked the server to close the connection: no further request will arrive.
+  bool peer_closes_ : 1 = false;
+  // turn_ is posted, because the connection has used its share of this event-loop iteration.
+  bool yields_ : 1 = false;
+  bool kept_ready_ : 1 = false;  // in_ may contain a complete request.
+  bool is_lost_ : 1 = false;  // The peer will not receive further bytes: the connection has failed, or will be reset.
   // A task is being started: its output is sent together with the bytes already queued.
   bool gathers_ : 1 = false;
-  // A proxy has introduced the connection, or will: an Introduction is stored after this object.
+  // A proxy introduces the connection: an Introduction is stored directly after this object.
   bool is_introduced_ : 1 = false;
   Held held_;
 };

@@ -13,9 +13,9 @@
 namespace keel::http {
 namespace {
 
-// How much of a streamed body is queued before its writer has to wait.
+// The task that writes a streamed body has to wait when this many bytes are queued.
 constexpr std::size_t queue_bytes_max = 32 * 1024;
-// A chunk is not made smaller than this because of a lack of room.
+// If there is room for less than this, the writer waits instead of sending a smaller chunk.
 constexpr std::size_t piece_bytes_min = 1024;
 
 }  // namespace
@@ -46,8 +46,8 @@ std::string_view Connection::collect_body(std::string_view rest) {
   return {};
 }
 
-// The handler reads the body itself, or middleware comes first. The exchange starts in settle(); the part of the body
-// in `rest` now belongs to it.
+// Begins an exchange whose handler reads the body itself, or whose middleware runs before the body is collected. The
+// exchange starts in settle(). `rest` begins with a part of the body; this part is passed to the exchange.
 std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::string_view rest, bool streams) {
   const std::size_t first = decoder.extent(rest);
   if (peer_done_ && !decoder.is_whole_in(rest)) {
@@ -71,14 +71,14 @@ void Connection::body_arrived() {
   settle();
 }
 
-// The caller must do nothing after this: the handler may end, and the connection with it.
+// The call must be the last action of the caller, because the handler may end, and the connection with it.
 void Connection::wake_reader() {
   if (transport_.is_receiving() && !transport_.is_paused()) transport_.pause();
   watch();
   exchange_->reader().wake();
 }
 
-// The request's response, if there is one, is the last on this connection.
+// The response to the request, if there is one, is the last response of this connection.
 void Connection::give_up_body() {
   close_ = true;
   phase_ = Phase::Head;
@@ -144,7 +144,7 @@ bool Connection::write_body(std::string_view& rest) noexcept {
   return true;
 }
 
-// The rest of the request's body is discarded, and the next request can come.
+// Discards the rest of the request's body, and makes the connection ready for the next request.
 void Connection::end_exchange() {
   if (phase_ == Phase::Ending) return free_exchange();
   exchange_->hold_head(false);
@@ -172,19 +172,19 @@ void Connection::end_exchange() {
     }
   }
   if (const std::string_view behind = reader.left_over(); !behind.empty() && !close_) {
-    KEEL_CHECK(in_.empty(), "reading must stop while bytes after a body wait to be processed");
+    KEEL_CHECK(in_.empty(), "the connection must not read while bytes after a body wait to be processed");
     in_.append(behind);
     kept_ready_ = true;
   }
-  // An upgrade keeps its exchange until the connection has been handed over.
+  // After a 101, the exchange is needed until the connection has been handed over.
   phase_ == Phase::Upgrading ? transport_.release() : free_exchange();
 }
 
-// Ends an exchange that cannot continue. If the head of its response has not been sent, the peer finished before the
-// end of the request, and no client waits for a response.
+// Ends an exchange whose response cannot be completed. If the head of the response was not sent, the reason is that the
+// peer stopped sending before the end of the request, so no client waits for a response.
 void Connection::reset_exchange() {
   if (!exchange_->is_streaming()) return give_up_body();
-  // If the end of the connection marks the end of the body, only a reset shows that it is incomplete.
+  // If the end of the body is marked by the end of the connection, only a reset shows that the body is incomplete.
   if (body_end_ == BodyEnd::Close) reset_on_close();
   worker_.counts.aborted.add();
   phase_ = Phase::Ending;
@@ -200,7 +200,7 @@ void Connection::resume(void (PendingExchange::*step)()) noexcept {
 
 // --- framed --------------------------------------------------------------------------------------------------------
 
-// The clock of a measured response.
+// Measures the time until a measured response has been sent.
 void Connection::follow_send(const Exchange& exchange) {
   worker_.records().begin_write(this, exchange.match().index, out_.is_sending());
 }
@@ -208,7 +208,7 @@ void Connection::follow_send(const Exchange& exchange) {
 void Connection::reject_and_close(Status status, std::string_view detail, bool head_only) {
   ++requests_;
   close_ = true;
-  peer_closes_ = false;  // Whatever the client announced, the rest of the rejected request may be on its way.
+  peer_closes_ = false;  // Whatever the client announced, the rest of the rejected request may still arrive.
   phase_ = Phase::Head;
   partial_.clear();
   const Response rejection = worker_.reject(status, detail, remote());
@@ -216,7 +216,7 @@ void Connection::reject_and_close(Status status, std::string_view detail, bool h
                  {.ok_and_date = worker_.ok_and_date(), .head_only = head_only, .close = true});
 }
 
-// This is checked before any work for the request has begun.
+// Rejects a request because the worker is overloaded, before any work for the request has begun.
 std::string_view Connection::reject_late(Exchange& exchange, std::string_view rest) {
   const RequestHead& head = exchange.head();
   const bool is_whole =
@@ -235,8 +235,8 @@ std::string_view Connection::reject_late(Exchange& exchange, std::string_view re
 
 // --- leaving HTTP --------------------------------------------------------------------------------------------------
 
-// The caller must do nothing after this. Bytes that arrive until the receive has ended belong to the new protocol; when
-// the 101 has been sent as well, this connection is no longer needed.
+// The call must be the last action of the caller. Bytes that arrive before the receive has ended belong to the new
+// protocol; when the 101 has been sent as well, the connection is handed over.
 void Connection::go_on_upgrading() {
   if (transport_.is_receiving()) transport_.end_receive();
   if (transport_.is_receiving() || out_.is_sending() || yields_) return watch();

@@ -1,8 +1,9 @@
-// keel/http/server/internal/connection_carrier.h — the exchange in progress of an HTTP/1.1 connection, whose carrier is
-// the connection.
+// keel/http/server/internal/connection_carrier.h — the exchange in progress of an HTTP/1.1 connection, together with
+// its carrier.
 //
-// Internal to http. A ConnectionCarrier contains the exchange and is allocated in the worker's pool, so that an idle
-// connection needs no memory for it. It forwards the calls of the exchange to the connection.
+// Internal to http. A ConnectionCarrier is the pending exchange and its carrier in one object, which is allocated in
+// the worker's pool only while a request needs it, so that an idle connection takes no memory for it. The
+// ConnectionCarrier forwards the calls of the exchange to the connection.
 //
 // Threads: the worker.
 
@@ -22,14 +23,16 @@ class ConnectionCarrier final : private Carrier, public PendingExchange {
  public:
   // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; both are copied.
   static ConnectionCarrier* make(Connection& connection, const Exchange& begun, std::string_view head_bytes);
-  // Call it when the tasks of the exchange have ended.
+  // The tasks of the exchange must have ended.
   static void free(ConnectionCarrier* carrier) noexcept;
 
-  // The head of the response, which begins at `at`, is not sent until let_go() is called.
+  // Notes that the head of the response begins at `at` in the queue; until let_go() is called, the head was not sent
+  // and can be taken back.
   void keep_head(std::size_t at) noexcept { head_at_ = at; }
   void let_go() noexcept { head_at_.reset(); }
   std::optional<std::size_t> kept_head() const noexcept { return head_at_; }
-  // The head also waits for the body that 100 (Continue) has asked for, or for a part of the response's body.
+  // While `holds` is true, the head is not sent, but waits for the request's body that 100 (Continue) has asked for, or
+  // for a part of the response's body.
   void hold_head(bool holds) noexcept { holds_head_ = holds; }
   bool holds_head() const noexcept { return holds_head_; }
 

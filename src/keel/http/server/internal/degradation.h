@@ -1,11 +1,11 @@
-// keel/http/server/internal/degradation.h — a state in which a worker serves less than it should, and what the log says
-// about it: a warning when the state begins, another each minute while it lasts, and a line when it is over.
+// keel/http/server/internal/degradation.h — logs a state in which a worker serves less than it should: a warning when
+// the state begins, another warning each minute while it lasts, and a line when it is over.
 //
-// Internal to http. Only states that all clients together cause are logged in this way; an event of a single client is
-// logged at most at level info.
+// Internal to http. Use it only for states that all clients together cause; an event that a single client causes is
+// logged at level info or below.
 //
 // Threads:  the worker.
-// Lifetime: the loop and the logger outlive it; stop() is called before it is destroyed.
+// Lifetime: the loop and the logger outlive this object; stop() must be called before it is destroyed.
 
 #pragma once
 
@@ -28,22 +28,22 @@ class Degradation {
       : loop_(loop), log_(log), lines_(lines) {}
   Degradation(const Degradation&) = delete;
 
-  // The state begins or continues; `fields` are added to its log line.
+  // Call it when the state begins and while it continues; `fields` are added to the log line.
   template <class... F>
   void enter(const F&... fields) {
     if (!state_.enter(loop_.now())) return;
     log_.warn(lines_.begins, log::field("worker", loop_.index()), fields...);
     if (!is_stopped_) loop_.start_timer(timer_, loop_.now() + log::RepeatedState::calm);
   }
-  // The state has ended, but may return soon.
+  // Call it when the state has ended, even if it may return soon.
   void leave() noexcept { state_.leave(loop_.now()); }
-  // Use it for events without an end, such as a failed allocation.
+  // Use it for events without a duration, such as a failed allocation.
   template <class... F>
   void meet(const F&... fields) {
     enter(fields...);
     leave();
   }
-  // The worker drains: from now on the log does not say that states continue or have ended.
+  // Call it when the worker drains: from then on, nothing is logged about states that continue or end.
   void stop() noexcept;
 
  private:

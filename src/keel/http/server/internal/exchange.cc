@@ -21,7 +21,8 @@ Exchange::Exchange(const Exchange& begun, RequestHead& head, Arena& arena) : wor
   request_.span_ = request.span_;
   request_.match_ = request.match_;
   request_.match_.params.rebase(head.path().data());
-  // Middleware is not called without the values that it has kept, which end with the memory of `begun`.
+  // If middleware has kept values, its after() is not called any more, because the values are lost with the memory of
+  // `begun`.
   if (request.notes_ != nullptr) request_.match_.passed = 0;
 }
 
@@ -31,11 +32,11 @@ flight::Activity Exchange::tell(const void* subject) {
 }
 
 Task<Response> Exchange::call_later() {
-  const Trampoline::Deferring deferring;  // This is for middleware, and for handlers that are not coroutines.
+  const Trampoline::Deferring deferring;  // Tasks that middleware or a plain function wakes are deferred.
   if (match().link_count != 0) {
     if (auto first = Middleware::before(request_)) return Next::respond_with(*std::move(first));
   }
-  // A handler that has middleware of the second form around it already has a Next.
+  // If middleware of the second form surrounds the handler, the handler already has a Next.
   return match().is_around ? match().handler->later(request_) : Next(nullptr, nullptr, *match().handler)(request_);
 }
 
@@ -50,7 +51,7 @@ void Exchange::log_invalid_response(int status) {
   worker_.counts.bugs.add();
   const Error error(
       Code::Internal,
-      "a status must be from 200 to 599, and a field must have no control characters: correct the handler");
+      "a status must be from 200 to 599, and a field must not contain control characters: correct the handler");
   worker_.failures().log("a response had a field or a status that cannot be sent", error, request_.route(),
                          log::field("path", request_.path()), log::field("status", status));
 }

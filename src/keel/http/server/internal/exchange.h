@@ -1,8 +1,8 @@
-// keel/http/server/internal/exchange.h — one request and its response: the part that depends neither on the carrier nor
-// on whether the response is synchronous.
+// keel/http/server/internal/exchange.h — one request and its response: the part of the work that is the same for all
+// carriers, and for synchronous and later responses.
 //
-// Internal to http. A connection makes an Exchange on its stack for each head that has arrived. An exchange that is not
-// complete when the call that received the request returns becomes a PendingExchange (pending_exchange.h).
+// Internal to http. A connection makes an Exchange on the stack for each head that has arrived. If the exchange is not
+// complete when the call that received the request returns, it becomes a PendingExchange (pending_exchange.h).
 //
 // Threads: the worker.
 
@@ -31,7 +31,7 @@
 
 namespace keel::http {
 
-// Measures, for a measured request, the time of the handler, without the parts that have their own stages.
+// For a measured request, measures the time of the handler, without the parts that are stages themselves.
 class HandlerTimer {
  public:
   explicit HandlerTimer(StageClock* clock) noexcept : clock_(clock) {
@@ -50,9 +50,9 @@ class HandlerTimer {
 
 class Exchange {
  public:
-  // Makes the exchange of a request whose head has arrived on `transport`; the head and the transport outlive the
-  // exchange. The exchange uses the worker's scratch memory. `introduction`: that of the connection; null: no proxy has
-  // introduced it.
+  // Makes the exchange of a request whose head has arrived on `transport`; `head` and `transport` must outlive the
+  // exchange. The exchange uses the worker's scratch memory. `introduction` is the Introduction of the connection;
+  // null: no proxy introduces the connection.
   Exchange(ServerWorker& worker, RequestHead& head, const Transport& transport, const Introduction* introduction,
            StageClock* clock)
       : worker_(worker) {
@@ -77,7 +77,7 @@ class Exchange {
   const Span& span() const noexcept { return request_.span_; }
   bool is_measured() const noexcept { return request_.span_.stages != nullptr; }
 
-  // Makes the address that a proxy has named the request's peer, in place of the address of the connection's
+  // The request's peer becomes the address that the proxy has named, instead of the address of the connection's
   // descriptor.
   void set_introduction(const Introduction* introduction) noexcept {
     if (introduction != nullptr) [[unlikely]]
@@ -90,39 +90,39 @@ class Exchange {
   }
   const RouteMatch& match() const noexcept { return request_.match_; }
   bool is_at_once() const noexcept { return static_cast<bool>(match().handler->at_once); }
-  // Middleware decides before the handler is called.
+  // Whether middleware runs before the handler.
   bool is_guarded() const noexcept { return match().link_count != 0 || match().is_around; }
 
-  // Calls a synchronous handler, after the middleware in front of it; `body` is that of the request.
+  // Calls a synchronous handler, after its middleware; `body` is the body of the request.
   [[gnu::always_inline]] Result<Response> call(std::string_view body);
-  // Turns the result of a handler into the response that is sent: errors become problem documents, middleware runs, and
-  // the server's own fields are added. `can_upgrade`: the connection can leave HTTP with this response.
+  // Turns the result of a handler into the response to send: an error becomes a problem document, middleware runs, and
+  // the server adds its own fields. `can_upgrade`: the connection can be upgraded with this response.
   [[gnu::always_inline]] void conclude(Result<Response>& result, bool can_upgrade);
-  // Whether the body of the response is written by a task.
+  // Whether a task writes the body of the response.
   bool streams_out(const Response& response) const noexcept {
     return response.is_streamed() && !head_only() && !forbids_content(response.status());
   }
-  // The response to a request that is rejected because it waited too long; the rejection is counted and logged.
+  // Makes the response to a request that is rejected because it waited too long; counts and logs the rejection.
   Response reject_late();
-  // Counts and logs the exchange after its response, or its streamed body, has been written. `has_waited`: a task of
-  // the exchange had waited.
+  // Counts and logs the exchange; call it after the response, or its streamed body, has been written. `has_waited`:
+  // whether a task of the exchange had to wait.
   [[gnu::always_inline]] void record(Status status, std::size_t body_bytes, bool has_waited = false);
 
  protected:
-  // Makes the same exchange with another head and other memory.
+  // Makes a copy of the exchange that uses another head and other memory.
   Exchange(const Exchange& begun, RequestHead& head, Arena& arena);
   [[gnu::always_inline]] Result<Response> call_at_once();
   Task<Response> call_later();
   void set_body(std::string_view body) noexcept { request_.body_ = body; }
   void set_reader(BodyReader& reader) noexcept { request_.reader_ = &reader; }
-  // `collector` will collect the body from the reader; null: the body has been collected.
+  // `collector` will collect the body from the reader; null: the body was already collected.
   void set_collector(BodyCollector* collector) noexcept { request_.collector_ = collector; }
   void clear_reader() noexcept { request_.reader_ = nullptr; }
   void set_trailers(std::string_view lines) { request_.set(Request::AfterBody{lines}); }
   void set_clock(StageClock& clock) noexcept { request_.span_.stages = &clock; }
   StageClock* clock() const noexcept { return request_.span_.stages; }
   std::optional<Instant> deadline_told() const noexcept { return request_.deadline_told(); }
-  // Used by a signal handler that asks what this worker is doing: `subject` is a Request.
+  // A signal handler calls this function to find out what the worker is doing: `subject` is a Request.
   static flight::Activity tell(const void* subject);
   static void indent_json(Response& response);
   void log_invalid_response(int status);
@@ -133,8 +133,8 @@ class Exchange {
   Request request_;
 };
 
-// These functions are inlined where a synchronous request is handled: a call would cost some fifty instructions for
-// each request.
+// The following functions are inlined where a synchronous request is handled: a call would cost about fifty
+// instructions for each request.
 
 inline Result<Response> Exchange::call(std::string_view body) {
   request_.body_ = body;
@@ -144,8 +144,8 @@ inline Result<Response> Exchange::call(std::string_view body) {
 
 inline Result<Response> Exchange::call_at_once() {
   const flight::Doing doing(&tell, &request_);
-  // A task that the handler wakes may respond and continue with the next request of its own connection, in the memory
-  // of this request.
+  // A task that the handler wakes must not run now: it could respond and continue with the next request of its
+  // connection, which would use the memory of this request.
   const Trampoline::Deferring deferring;
   try {
     if (match().link_count != 0) {
@@ -178,8 +178,8 @@ inline Result<Response> Exchange::call_at_once() {
     Recorder::active->responds(request_, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
-    // Interim statuses are excluded because the client would mistake the next response for this one; above 599 there is
-    // no status line.
+    // Interim statuses are rejected because the client would take the next response for the response to this request;
+    // there is no status line above 599.
     log_invalid_response(status_number);
     result = refuse(Status::InternalServerError, {});
   }

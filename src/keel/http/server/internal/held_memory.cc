@@ -25,7 +25,7 @@ void HeldMemory::change(const Held& before, const Held& after) noexcept {
       counts.response_bytes.get() >= counts.response_bytes_max.get() / 2) {
     worker_.loop().start_timer(timer_, worker_.loop().now() + memory_look_pause);
   }
-  // The connections are reset later, because this function is called from inside a connection.
+  // The connections are reset later, because the caller may be one of them.
   if (after.received > before.received && !relief_.is_running() &&
       counts.received_bytes.get() > counts.received_bytes_max.get()) {
     worker_.loop().start_timer(relief_, worker_.loop().now());
@@ -61,16 +61,16 @@ void HeldMemory::look() {
   if (has_rejected_) end_slowest(before);
 }
 
-// Resets the slowest of the connections that existed at the previous check.
+// Among the connections that existed at the previous check, resets those that received least since then.
 void HeldMemory::end_slowest(const std::vector<Seen>& before) {
   struct Candidate {
     Connection* connection;
-    std::uint64_t taken;  // Bytes taken since then.
+    std::uint64_t taken;  // Bytes that the client received since the previous check.
   };
   std::vector<Candidate> candidates;
   for (const Seen& now : seen_) {
     const auto then = std::ranges::lower_bound(before, now.connection, {}, &Seen::connection);
-    // A new connection with the address of an old one has taken fewer bytes.
+    // If fewer bytes were received than at the previous check, this is a new connection at the address of an old one.
     if (then == before.end() || then->connection != now.connection || now.taken < then->taken) continue;
     candidates.push_back({now.connection, now.taken - then->taken});
   }

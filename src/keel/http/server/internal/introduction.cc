@@ -10,7 +10,7 @@
 
 namespace keel::http {
 
-// An idle connection uses at most half a kilobyte, including the heap's overhead and the engine's data for its
+// An idle connection uses at most half a kilobyte, including the overhead of the heap and the engine's data for its
 // descriptor.
 static_assert(sizeof(Connection) <= 440);
 
@@ -88,7 +88,7 @@ void Connection::introduce(std::string_view bytes) {
   settle();
 }
 
-// The receive has ended, and the bytes after the header are the beginning of TLS.
+// Called when the receive has ended: in_ contains the bytes after the header, which are the first bytes of TLS.
 void Connection::begin_layer() {
   const Endpoint layered = worker_.endpoint_of(transport_.descriptor(), in_.view());
   transport_.detach();
@@ -99,16 +99,17 @@ void Connection::begin_layer() {
   watch();
 }
 
-// There is no response: a client of another protocol would not understand it.
+// No response is sent, because a client of another protocol would not understand it.
 void Connection::reject_introduction(const char* reason) {
   worker_.reject_introduction(introduction()->peer, reason);
   abort();
 }
 
-// The connection has ended before its header was complete. A client that has sent nothing only checks whether the port
-// is open.
+// Called when the connection has ended before its header was complete. A client that has sent nothing probably only
+// checked whether the port is open; this is not an error.
 void Connection::lose_introduction() {
-  if (phase_ == Phase::Introducing && !in_.empty()) return reject_introduction("the connection ended in the header");
+  if (phase_ == Phase::Introducing && !in_.empty())
+    return reject_introduction("the connection ended before the header was complete");
   abort();
 }
 

@@ -1,14 +1,14 @@
-// keel/http/server/internal/kept_call.h — a function and its arguments, kept for a task that outlives its handler.
+// keel/http/server/internal/kept_call.h — keeps a function and its arguments for a task that outlives its handler.
 //
-// Internal to http: Response::stream() and Response::upgrade() make kept calls. The handler has returned when the task
-// begins, so objects that a lambda has captured may no longer exist, and a program cannot find out how a lambda
-// captures. Therefore only a function, or a lambda without captures, is accepted. The function's arguments are passed
-// after it and kept by value, as with std::thread; std::ref marks an object that lives elsewhere. Arguments that belong
-// to the request are rejected if their type shows it: the Request itself, views, spans. A reference parameter is bound
-// to the kept argument, never to a temporary made from it.
+// Internal to http: Response::stream() and Response::upgrade() make kept calls. When the task begins, the handler has
+// returned, so objects that a lambda has captured by reference may no longer exist; and the compiler cannot tell how a
+// lambda captures. Therefore only a function, or a lambda without captures, is accepted. The function's arguments are
+// passed after the function and kept by value, as for std::thread; std::ref keeps a reference to an object that lives
+// elsewhere. Arguments whose types show that they may refer to the request are rejected: the Request itself, views and
+// spans. A parameter that is a reference is bound to the kept argument, never to a temporary made from this argument.
 //
 // Threads: a value.
-// Cost:    a move of each argument.
+// Cost:    one move of each argument.
 
 #pragma once
 
@@ -36,7 +36,7 @@ concept Reference = requires(const T& t) {
   { t.get() } -> std::same_as<typename T::type&>;
 };
 
-// The request, or a view of bytes that it does not own.
+// Whether T is the request, or a view of bytes that the view does not own.
 template <class T>
 inline constexpr bool is_borrowed =
     std::ranges::enable_borrowed_range<T> || std::is_same_v<T, Request> || std::is_same_v<T, RequestHead> ||
@@ -49,7 +49,7 @@ inline constexpr bool is_borrowed<T> = is_borrowed<std::remove_cv_t<typename T::
 template <class T, class Kept>
 inline constexpr bool is_same_or_base =
     std::is_same_v<std::remove_cvref_t<T>, Kept> || std::is_base_of_v<std::remove_cvref_t<T>, Kept>;
-// Whether a kept argument can be passed to a parameter, and lives as long as the call.
+// Whether a kept argument can be passed to a parameter such that the parameter is valid during the whole call.
 template <class Kept, class Parameter>
 inline constexpr bool binds =
     std::is_convertible_v<Kept, Parameter> && (!std::is_reference_v<Parameter> || is_same_or_base<Parameter, Kept>);
@@ -69,7 +69,7 @@ consteval bool all_bind(Types<Kept...>, Types<Parameters...>) {
   }
 }
 
-// `call` can be called with First and the kept arguments.
+// Whether a function of type `Call` can be called with a First and the kept arguments.
 template <class First, class Call, class Kept>
 inline constexpr bool takes = false;
 template <class First, class... Parameters, class... Kept>
@@ -82,7 +82,7 @@ template <class First, class C, class... Parameters, class... Kept>
 inline constexpr bool takes<First, Task<> (C::*)(First, Parameters...) const, Types<Kept...>> =
     all_bind(Types<Kept...>(), Types<Parameters...>());
 
-// A function, or a lambda without captures, becomes a pointer to it.
+// A function, or a lambda without captures: unary + turns both into a pointer to a function.
 template <class F>
 concept CapturesNothing = requires(const F& f) {
   { +f };
@@ -91,20 +91,20 @@ concept CapturesNothing = requires(const F& f) {
 
 template <class First, class Call, class... Args>
 consteval bool check_call() {
-  static_assert(!(is_borrowed<std::decay_t<Args>> || ...),
-                "an argument that is kept must not refer to the request, which no longer exists when the function "
-                "runs: copy it, as in std::string(request.path()), and read its body by BodyWriter::read_body()");
+  static_assert(
+      !(is_borrowed<std::decay_t<Args>> || ...),
+      "an argument that is kept must not refer to the request, which no longer exists when the function runs: copy it, "
+      "as in std::string(request.path()), and read the request's body with BodyWriter::read_body()");
   constexpr bool fits = (is_borrowed<std::decay_t<Args>> || ...) || takes<First, Call, Types<std::decay_t<Args>...>>;
   static_assert(
       fits,
       "a function that continues after its handler must take http::BodyWriter& to write a body, http::EventWriter& to "
-      "send events, or a Stream by value to continue with a connection; it takes the kept arguments by "
-      "value, by const reference, or as the object "
-      "that std::ref refers to, and returns Task<>");
+      "send events, or a Stream by value to continue with a connection; it must take the kept arguments by value, by "
+      "const reference, or as the object that std::ref refers to, and return Task<>");
   return fits && !(is_borrowed<std::decay_t<Args>> || ...);
 }
 
-// The callable that calls `call` with a First and the kept `args`.
+// Makes a function that calls `call` with a First and with the kept `args`.
 template <class First, class F, class... Args>
 Function<Task<>(First)> keep_call(F call, Args&&... args) {
   static_assert(
@@ -121,7 +121,8 @@ Function<Task<>(First)> keep_call(F call, Args&&... args) {
   }
   return {};
 }
-// The same for a member function; `object` outlives the task.
+// Makes a function that calls a member function of `object` with a First and with the kept `args`; `object` must
+// outlive the task.
 template <class First, class O, class Call, class... Args>
 Function<Task<>(First)> keep_member_call(O& object, Call call, Args&&... args) {
   if constexpr (check_call<First, Call, Args...>()) {

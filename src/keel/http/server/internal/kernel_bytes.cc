@@ -8,13 +8,13 @@
 namespace keel::http {
 namespace {
 
-// Each connection costs one or two system calls.
+// Counting a connection takes one or two system calls.
 constexpr std::uint64_t connections_per_turn = 256;
 
 }  // namespace
 
 std::uint64_t KernelBytes::ask() noexcept {
-  // Until a sweep has ended, the job belongs to the worker.
+  // While is_asked_ is true, the job is in use by the worker and must not be posted again.
   if (!is_asked_.exchange(true, std::memory_order_acquire)) worker_.loop().post(job_);
   return found_.load(std::memory_order_relaxed);
 }

@@ -1,12 +1,12 @@
-// keel/http/server/internal/kernel_bytes.h — the number of bytes that the kernel holds for the peers of a worker's
+// keel/http/server/internal/kernel_bytes.h — counts the bytes that the kernel holds for the peers of a worker's
 // connections.
 //
-// Internal to http. On demand, the worker asks the kernel about each connection, a few in each event-loop iteration, so
-// that no request pays for it.
+// Internal to http. On request, the worker asks the kernel about each connection. It asks about only a few connections
+// in each event-loop iteration, so that no request is delayed for long.
 //
-// Lifetime: a part of its ServerWorker; after the last ask(), the loop has to run the posted job before this object is
-//           destroyed.
-// Threads:  the worker; ask(): any.
+// Lifetime: a part of its ServerWorker; after the last call of ask(), the loop must run the posted job before this
+//           object is destroyed.
+// Threads:  the worker; ask() may be called on any thread.
 
 #pragma once
 
@@ -24,9 +24,9 @@ class KernelBytes {
  public:
   explicit KernelBytes(ServerWorker& worker) noexcept : worker_(worker) {}
 
-  // Returns the last result, and makes the loop count again.
+  // Returns the result of the last complete count, and makes the loop count again.
   std::uint64_t ask() noexcept;
-  // Counts all connections now. Call it on the worker.
+  // Counts all connections immediately. Call it on the worker's thread.
   std::uint64_t look() noexcept;
 
  private:
@@ -36,10 +36,11 @@ class KernelBytes {
 
   ServerWorker& worker_;
   Member<Job, KernelBytes, &KernelBytes::sweep> job_{*this};
-  std::atomic<bool> is_asked_ = false;  // True from a call of ask() until the sweep has ended.
+  std::atomic<bool> is_asked_ = false;  // True from a call of ask() until the sweep that it started has ended.
   std::atomic<std::uint64_t> found_ = 0;
-  std::uint64_t bytes_ = 0;  // The sum over the connections that the current sweep has counted so far.
-  std::uint64_t left_ = 0;   // Connections that the current sweep still has to count; 0: no sweep.
+  std::uint64_t bytes_ = 0;  // The sum of the bytes that the current sweep has counted so far.
+  // The number of connections that the current sweep still has to count; 0: no sweep is in progress.
+  std::uint64_t left_ = 0;
 };
 
 }  // namespace keel::http

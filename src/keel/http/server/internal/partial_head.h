@@ -1,7 +1,7 @@
 // keel/http/server/internal/partial_head.h — finds the head of a request in bytes that may be divided anywhere.
 //
-// Internal to http. A head that arrives complete, as nearly all do, is parsed in place into an object of the caller; an
-// incomplete one is kept in the worker's pool, with the limits that applied when it began.
+// Internal to http. Nearly every head arrives complete, and is parsed in place into an object of the caller. An
+// incomplete head is kept in the worker's pool, together with the limits that applied when the head began.
 //
 // Threads: the worker.
 
@@ -22,17 +22,17 @@ class PartialHead {
   PartialHead& operator=(const PartialHead&) = delete;
   ~PartialHead() { clear(); }
 
-  // A part of a head has arrived.
+  // Whether a part of a head has arrived.
   bool has_begun() const noexcept { return kept_ != nullptr; }
-  // Looks for a head at the front of `received`, which begins with the bytes of earlier calls. It is parsed into
-  // `head`, or into the kept head if there is one, to which `head` then points.
+  // Parses the head at the front of `received`, which begins with the bytes of earlier calls. The result is in `head`;
+  // if there is a kept head, `head` is changed to point to the kept head.
   HeadResult parse(std::string_view received, const HeadLimits& limits, RequestHead*& head) {
     if (kept_ == nullptr) [[likely]]
       return parse_head(received, limits, *head);
     head = &kept_->head;
     return resume_head(received, kept_->limits, *head);
   }
-  // The head was incomplete: `head` is kept. True: this is the first part of the head.
+  // Call it when the head was incomplete: `head` is kept. Returns true for the first part of a head.
   bool keep(const RequestHead& head, const HeadLimits& limits) {
     if (kept_ != nullptr) return false;
     kept_ = new (pool_allocate(sizeof(Kept))) Kept{head, limits};

@@ -14,7 +14,8 @@ namespace keel::http {
 namespace {
 
 constexpr const char* late_body = "the body did not arrive in time";
-// Up to this many bytes of a body that the handler has not read are discarded, so that the connection can be reused.
+// If the handler has not read the whole body, up to this many bytes are discarded, so that the connection can be
+// reused.
 constexpr std::size_t discard_bytes_max = 256 * 1024;
 
 }  // namespace
@@ -92,7 +93,7 @@ ChunkStep PendingExchange::collect(std::string_view& rest) {
   return {ChunkState::Done, Status::Ok, 0, {}};
 }
 
-// Not Ok: keeping this part would exceed the memory limit.
+// A status other than Ok means that the body with this part exceeds the memory limit.
 Status PendingExchange::keep_body(std::string_view part) {
   body_.append(part);
   if (body_.capacity() == body_held_) return Status::Ok;
@@ -133,7 +134,7 @@ void PendingExchange::end_body() noexcept {
   if (const std::string_view lines = reader_.trailers(); !lines.empty()) [[unlikely]]
     set_trailers(lines);
   if (clock() != nullptr) {
-    // This time does not belong to the handler.
+    // The time during which the handler waits for the body is not counted as the handler's time.
     clock()->add(stage::body, read_waited_);
     handler_began_ = handler_began_ + read_waited_;
   }
@@ -173,7 +174,7 @@ bool PendingExchange::is_discard_over() const noexcept {
 // --- the handler ---------------------------------------------------------------------------------------------------
 
 void PendingExchange::send(Response& response, std::string_view body) {
-  // A writer of the response may read the body when the bytes in which it arrived are gone.
+  // The body is copied, because the task that writes the response may read it after the receive buffer is gone.
   static_cast<void>(keep_body(body));
   set_body(body_.view());
   send(response);
@@ -201,7 +202,7 @@ void PendingExchange::run() {
     const flight::Doing doing(&tell, &request());
     if (!run_.begin(call_later(), done, {.deadline = until_, .span = &span()})) return note_wait();
   } catch (...) {
-    // An exception of a handler that is not a coroutine: there is no task.
+    // The handler is not a coroutine and has thrown an exception, so there is no task.
     return end_handler(Error::from_exception());
   }
   handler_done();
@@ -211,7 +212,7 @@ Duration PendingExchange::request_timeout() const noexcept {
   return match().options->request_timeout.value_or(worker_.limits().request_timeout);
 }
 
-// A task begins to wait: the time until now belongs to the task's work.
+// Called when a task begins to wait. Until then, the task has used the worker's time.
 void PendingExchange::note_wait() {
   const Instant now = worker_.loop().precise_now();
   if (std::exchange(has_waited_, true)) {
@@ -226,7 +227,7 @@ void PendingExchange::handler_done() {
   end_handler(run_.take());
 }
 
-// The handler has ended: its result is the response.
+// Called when the handler has ended; makes the response from its result.
 void PendingExchange::end_handler(Result<Response> result) {
   const ScopedSpan in_span(span());
   if (clock() != nullptr) {
@@ -240,7 +241,8 @@ void PendingExchange::respond(Result<Response> result) {
     record_cut(cut_now());
     return carrier_.reset();
   }
-  const bool is_refused = reader_.refusal() != Status::Ok;  // Also if that was the last part of the body.
+  // is_refused is true even if the rejected bytes were the last part of the body.
+  const bool is_refused = reader_.refusal() != Status::Ok;
   if (is_refused && !result) {
     result = refuse(reader_.refusal(), reader_.reason());
     if (reader_.refusal() == Status::TooManyRequests) result->header("Retry-After", "1");
@@ -284,7 +286,7 @@ void PendingExchange::run_writer() {
   try {
     const flight::Doing doing(&tell, &request());
     Task<> task = [&] {
-      const Trampoline::Deferring deferring;  // This is for functions that are not coroutines.
+      const Trampoline::Deferring deferring;  // If the function is not a coroutine, tasks that it wakes are deferred.
       return streamed_.write(*writer_);
     }();
     if (!writing_.begin(std::move(task), done, {.span = &span()})) return note_wait();
@@ -305,7 +307,7 @@ void PendingExchange::end_streaming(Result<> result) {
   if (result && writer.length_ && writer.written() != *writer.length_) {
     result = Error::from_bug(Bug("the body of a response is shorter than the length that was announced for it"));
   }
-  if (result) result = writer.end();  // Its tail is queued by end().
+  if (result) result = writer.end();  // Carrier::end() queues the tail.
   if (result) {
     record(status_, writer.queued_, has_waited_);
     return carrier_.end();
@@ -317,7 +319,7 @@ void PendingExchange::end_streaming(Result<> result) {
     }
     const Error& error = result.error();
     if (error.is_bug()) worker_.counts.bugs.add();
-    // While the response streams, a bad body is the client's fault, as it is before the response.
+    // If the request's body was rejected, the client has caused the failure, as for a response that is not streamed.
     const bool is_clients = reader_.refusal() != Status::Ok && !error.is_bug() && !error.is_from_environment();
     worker_.failures().log("the body of a response failed; its connection was reset", error,
                            is_clients ? Level::Info : Level::Error, request().route(),

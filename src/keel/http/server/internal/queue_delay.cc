@@ -5,8 +5,8 @@
 namespace keel::http {
 namespace {
 
-// After consecutive late requests, up to this many following ones are assumed to be equally late without asking the
-// kernel, because asking costs a tenth of a rejection.
+// After several consecutive late requests, up to this many following requests are assumed to be equally late, because
+// asking the kernel for each of them costs a tenth of a rejection.
 constexpr int late_unasked_max = 7;
 
 }  // namespace
@@ -21,10 +21,10 @@ bool QueueDelay::rejects(int fd, Instant since, Duration most, Duration& delay) 
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
   const Duration in_turn = now - turn;
-  // Completions that one harvest leaves in the kernel have already waited when the next harvest returns them: Linux
-  // 6.13 and later report about 20 completions together. Requests are processed in the order of arrival: a later
-  // request has waited no longer than an earlier one, and requests that arrive shortly after a late one are about as
-  // late.
+  // If one harvest leaves completions in the kernel, these have already waited when the next harvest returns them. This
+  // happens because Linux 6.13 and later return only about 20 completions in one harvest. Requests are processed in the
+  // order of their arrival. Therefore a later request has waited no longer than an earlier one, and requests that
+  // arrive shortly after a late request are about as late.
   if (behind_.turn != turn) behind_ = {turn, false, Duration(), 0, 0};
   if (in_turn <= most && (!behind_.is_known || in_turn + behind_.time > most)) {
     if (behind_.unasked > 0) {

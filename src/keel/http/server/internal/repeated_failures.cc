@@ -31,7 +31,7 @@ std::uint64_t hash_of_reason(log::Message message, const Error& error, std::stri
   return hash.value();
 }
 
-// The hash of the text without its numbers, which are ports, ids and times.
+// A hash of the text that does not depend on the numbers in the text, because these are ports, ids and times.
 std::uint64_t hash_of_words(std::string_view text) noexcept {
   std::uint64_t hash = 0xCBF29CE484222325;
   bool is_in_number = false;
@@ -66,7 +66,7 @@ bool RepeatedFailures::is_news(log::Message message, const Error& error, Level l
     }
     kind.texts[kind.text_count++] = text;
     kind.error = error.clone();
-  } catch (...) {  // There is no memory to count it.
+  } catch (...) {  // If there is no memory to count the failure, it is logged.
   }
   return true;
 }
@@ -122,7 +122,7 @@ void RepeatedFailures::say_continues(Kind& kind) noexcept {
              log::field("suppressed", kind.suppressed), log::field("duration", kind.state.lasted(loop_.now())),
              log::field("worker", loop_.index()));
     kind.said = kind.suppressed;
-  } catch (...) {  // There is no memory for the line: the next line has the number.
+  } catch (...) {  // If there is no memory for the line, the next line contains the number of failures.
   }
 }
 

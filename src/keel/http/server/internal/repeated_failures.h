@@ -1,14 +1,16 @@
-// keel/http/server/internal/repeated_failures.h — what a worker's log says about requests that fail for the same
-// reason: the first failure in full, then their number each minute, and a line when they have stopped.
+// keel/http/server/internal/repeated_failures.h — logs requests that fail for the same reason: the first failure in
+// full, then the number of failures each minute, and a line when the failures have stopped.
 //
-// Internal to http. Otherwise, an outage of a database would write a line for each request, thousands per second.
+// Internal to http. If each failure were logged, an outage of a database would cause a line for each request, and thus
+// thousands of lines per second.
 //
-// Failures are the same if they have the same message, error code, errno, route, statement and place. Among the same
-// failures, an error whose text differs from the earlier ones in more than its numbers is logged in full, for the first
-// texts_max texts. Clients can cause failures below level warn, so those are logged one by one.
+// Two failures have the same reason if their message, error code, errno, route, statement and place are the same. Among
+// failures with the same reason, an error whose text differs from all earlier texts in more than its numbers is logged
+// in full too; this applies to the first texts_max texts. Failures below level warn, which clients can cause, are not
+// counted but logged one by one.
 //
-// Threads: the worker. On another thread, to which a middleware has moved its task, each failure is logged.
-// Lifetime:the loop and the logger outlive it; stop() is called before it is destroyed.
+// Threads: the worker. If a middleware has moved its task to another thread, each failure on that thread is logged.
+// Lifetime: the loop and the logger outlive this object; stop() must be called before it is destroyed.
 // Cost:    nothing until a request fails. A failure that is only counted allocates nothing.
 
 #pragma once
@@ -33,13 +35,14 @@ namespace keel::http {
 class RepeatedFailures {
  public:
   static constexpr std::size_t texts_max = 8;
-  // The number of different failures that are counted at the same time. All further failures are counted as one kind.
+  // The number of different kinds of failures that are counted at the same time. All further kinds of failures are
+  // counted as one kind.
   static constexpr std::size_t kinds_max = 256;
 
   RepeatedFailures(io::Loop& loop, const log::Logger& log) noexcept : loop_(loop), log_(log) {}
   RepeatedFailures(const RepeatedFailures&) = delete;
 
-  // Logs `error` with `fields`, or counts it. `message` is a literal.
+  // Logs `error` with `fields`, or only counts it. `message` must be a string literal.
   template <class... F>
   void log(log::Message message, const Error& error, std::string_view route, const F&... fields) {
     log(message, error, log::Failure::level_of(error), route, fields...);
@@ -50,23 +53,24 @@ class RepeatedFailures {
     log::Failure(error, level).log(log_, message, fields..., log::field("route", route));
   }
 
-  // Logs the counts that have not been logged. From now on failures are still counted, but only stop() says so.
+  // Logs the counts that were not logged yet. Failures are still counted afterwards, but are reported only by another
+  // stop().
   void stop() noexcept;
 
  private:
-  // Failures that are the same.
+  // A kind of failures: those that have the same reason.
   struct Kind {
     std::uint64_t hash;
     Level level;
     std::string_view message;
     std::string route;
-    Error error;  // The error that was logged last.
+    Error error;  // The last error that was logged.
     log::TraceId trace = {};
     log::RepeatedState state = {};
     std::uint64_t texts[texts_max] = {};  // Hashes of the texts that were logged.
     std::size_t text_count = 0;
     std::uint64_t suppressed = 0;
-    std::uint64_t said = 0;  // The value of `suppressed` that was logged last.
+    std::uint64_t said = 0;  // The value of `suppressed` in the last log line.
   };
   // False: counted.
   bool is_news(log::Message message, const Error& error, Level level, std::string_view route) noexcept;

@@ -9,14 +9,14 @@
 namespace keel::http {
 namespace {
 
-// The address as text; without a port if it is 0.
+// The address as text, without the port if it is 0.
 std::string client_text(const Address& address) {
   std::string text = address.to_string();
   if (!address.is_unix() && text.ends_with(":0")) text.resize(text.size() - 2);
   return text;
 }
 
-// Calls say() with the fields that are not empty.
+// Calls say() with `client` and `id`, omitting the empty ones.
 template <class Say>
 void say_with(std::string_view client, std::string_view id, const Say& say) {
   if (client.empty() && id.empty()) return say();
@@ -70,7 +70,7 @@ void RequestLog::rejected(Status status, std::string_view reason, std::string_vi
 
 void RequestLog::too_many_connections(const Address& client, std::uint32_t connections_max) {
   say_with(options_.log_clients ? client_text(client) : std::string(), {}, [&](const auto&... more) {
-    log_.info("a client has reached its connection limit; further connections are reset",
+    log_.info("a client has reached its connection limit; its further connections are reset",
               log::field("connections", connections_max), more...);
   });
 }

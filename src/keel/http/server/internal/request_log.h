@@ -1,10 +1,10 @@
-// keel/http/server/internal/request_log.h — what a worker records about its requests: counts and metrics, the flight
-// recorder, the access log, and the stages of measured requests.
+// keel/http/server/internal/request_log.h — records a worker's requests: in counts and metrics, in the flight recorder,
+// in the access log, and as stages of measured requests.
 //
 // Internal to http.
 //
 // Lifetime: a part of its ServerWorker.
-// Threads:  the worker; stages() may be read by any thread.
+// Threads:  the worker; any thread may read stages().
 
 #pragma once
 
@@ -33,39 +33,40 @@ namespace keel::http {
 
 class RequestLog {
  public:
-  // `metrics` may be null. Routes have numbers below `routes`. The referenced objects outlive this object.
+  // `metrics` may be null. The numbers of routes must be less than `routes`. The objects to which the arguments refer
+  // must outlive this object.
   RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<SingleWriterCounter>& counts,
              ServerMetrics* metrics, std::size_t routes);
 
   const log::Logger& log() const noexcept { return log_; }
   Stages& stages() noexcept { return stages_; }
   const Stages& stages() const noexcept { return stages_; }
-  // Turns the access log on or off.
   void set_access_log(bool access_log) noexcept { access_log_ = access_log; }
 
-  // Records a response to a request of `route` with a body of `bytes`, or the end of its streamed body.
+  // Records that a request of `route` was responded to with a body of `bytes` bytes; for a streamed body, call it at
+  // the end.
   [[gnu::always_inline]] void responded(Request& request, std::uint32_t route, Status status, std::size_t bytes,
                                         Instant now);
-  // Records that a message of `remote` was rejected before it became a request. `id`: the X-Request-Id of the response,
-  // or empty.
+  // Records that bytes from `remote` were rejected before they formed a request. `id` is the X-Request-Id of the
+  // response; it may be empty.
   void rejected(Status status, std::string_view reason, std::string_view id, const Remote& remote);
-  // Records that a connection was closed because its client had reached its limit.
+  // Records that a connection was closed because its client had reached the limit of connections.
   void too_many_connections(const Address& client, std::uint32_t connections_max);
-  // Records that a connection has failed with its outcome(). A failed TLS handshake is counted and logged only at level
-  // debug, because port scanners cause many of them.
+  // Records that a connection has failed; Transport::outcome() says why. A failed TLS handshake is only counted, and
+  // logged only at level debug, because port scanners cause many of them.
   void failed(const Transport& transport, const Introduction* introduction);
   // Records that a request was rejected with 503 before any work was done for it.
   void rejected_late(Request& request, std::string_view reason);
-  // Records that a request ended with its connection when `bytes` of its head had arrived.
+  // Records that a request ended with its connection, after `bytes` bytes of its head had arrived.
   void cut_head(std::size_t bytes);
-  // Records that the connection of a request ended while the body arrived or the handler ran.
+  // Records that the connection of a request ended while the body arrived or while the handler ran.
   void cut(Cut during, Request& request);
-  // Records that the connection ended after `bytes` of the response's body had been queued; `status` is that of the
-  // response.
+  // Records that the connection ended after `bytes` bytes of the response's body had been queued; `status` is the
+  // status of the response.
   void cut_response(Request& request, Status status, std::size_t bytes);
 
-  // The measured response is in the next send of `sender`, or in the one after that; only one send at a time is
-  // measured.
+  // Begins to measure the time until a measured response has been sent. The response is part of the next send of
+  // `sender` or, if `behind_another` is true, of the send after that. Only one send at a time is measured.
   void begin_write(const void* sender, std::uint32_t route, bool behind_another);
   void end_write(const void* sender, bool is_sent) {
     if (writing_.sender == sender) [[unlikely]]
@@ -73,14 +74,15 @@ class RequestLog {
   }
 
  private:
-  // The client's address for a log line; empty unless clients are logged.
+  // The client's address for a log line; empty if addresses of clients are not to be logged.
   std::string client_of(const Remote& remote) const;
   void count_cut(Cut during);
-  // Calls say() with the client's address and the request's id, each only if it has to be logged.
+  // Calls say() with the client's address and the request's id; the address and the id are each passed only if they
+  // have to be logged.
   template <class Say>
   void say_of(Request& request, const Say& say);
   void log_response(Request& request, Status status, std::size_t bytes, Duration took);
-  // Counts the stages of a measured request, whose response was made at `now`.
+  // Counts the stages of a measured request; `now` is the time at which its response was made.
   void count_stages(StageClock& clock, std::uint32_t route, Instant now);
   void end_own_write(bool is_sent);
 
@@ -94,12 +96,12 @@ class RequestLog {
   struct {
     const void* sender = nullptr;  // The sender whose send is measured.
     Instant began;
-    std::uint32_t route = 0;  // The route of the response.
-    int sends = 0;            // The number of sends of that sender until the response is sent.
+    std::uint32_t route = 0;
+    int sends = 0;  // The number of sends of that sender that must end until the response has been sent completely.
   } writing_;
 };
 
-// Inlined where a synchronous request is handled, like the functions of Exchange.
+// This function is inlined where a synchronous request is handled, like the functions of Exchange.
 inline void RequestLog::responded(Request& request, std::uint32_t route, Status status, std::size_t bytes,
                                   Instant now) {
   counts_.requests.add();

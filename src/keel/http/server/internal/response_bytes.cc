@@ -16,8 +16,8 @@ namespace {
   return at + text.size();
 }
 
-// Copies the fields except Trailer, for responses whose body no trailers can follow: in HTTP/1.0, which has no trailers
-// (RFC 9110 §6.5.1), and with a Content-Length.
+// Copies all fields except Trailer. It is used for responses that cannot have trailers: responses in HTTP/1.0, which
+// has no trailers (RFC 9110 §6.5.1), and responses with a Content-Length.
 [[gnu::noinline]] char* put_without_trailer(char* at, std::string_view fields) noexcept {
   constexpr std::string_view trailer = "Trailer:";
   while (!fields.empty()) {
@@ -38,7 +38,8 @@ void write_response(Buffer& out, const Response& response, const Framing& framin
   const bool has_length = is_ok || !forbids_content(response.status());
   const bool copies = has_length && !framing.head_only && !response.is_streamed() && body.size() <= copied_body_max;
   constexpr std::size_t fixed =
-      status_line_bytes_max + 14 + 2 + 16 + 20 + 2 + 33 + 2;  // The names and line ends below.
+      // The sizes of the names and line ends that are written below.
+      status_line_bytes_max + 14 + 2 + 16 + 20 + 2 + 33 + 2;
   char* const begin = out.reserve(framing.ok_and_date.size() + content_type.size() + fields.size() + fixed +
                                   (copies ? body.size() : 0));
   char* at = begin;
@@ -65,7 +66,7 @@ void write_response(Buffer& out, const Response& response, const Framing& framin
         framing.version_minor != 0 && (framing.end == BodyEnd::Chunks || !response.is_streamed());
     at = takes_trailers ? put(at, fields) : put_without_trailer(at, fields);
   }
-  // A sender of Upgrade must name it in Connection (RFC 9110 §7.8).
+  // A sender of the field Upgrade must also list "Upgrade" in Connection (RFC 9110 §7.8).
   const bool says_upgrade =
       response.status() == Status::SwitchingProtocols || response.status() == Status::UpgradeRequired;
   if (says_upgrade) {

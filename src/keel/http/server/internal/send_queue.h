@@ -1,10 +1,11 @@
-// keel/http/server/internal/send_queue.h — the outgoing bytes of a connection: the bytes that wait, and the send in
-// progress.
+// keel/http/server/internal/send_queue.h — the outgoing bytes of a connection: the bytes that wait to be sent, and the
+// send in progress.
 //
-// Internal to http. A SendQueue is the send operation of its connection (base/member.h); the connection's `is_sent` is
-// called when a send completes. It also checks whether the peer receives the bytes, and whether it does so fast enough.
+// Internal to http. A SendQueue is the send operation of its connection (base/member.h); it calls the connection's
+// function `is_sent` when a send completes. It also checks whether the peer receives the bytes, and receives them fast
+// enough.
 //
-// While idle, it owns no buffer.
+// While nothing waits or is being sent, a SendQueue owns no buffer.
 //
 // Threads: the worker.
 
@@ -27,13 +28,13 @@ class SendQueue : protected io::Send {
  public:
   explicit SendQueue(Done is_sent) noexcept : io::Send(is_sent) {}
 
-  // Bytes that are not handed to the engine yet; append to them.
+  // Bytes that were not passed to the engine yet; append further bytes to them.
   Buffer& waiting() noexcept { return waiting_; }
   std::size_t size() const noexcept { return waiting_.size(); }
   bool is_empty() const noexcept { return waiting_.empty(); }
   // The memory of all bytes that wait or are being sent.
   std::size_t held_bytes() const noexcept { return waiting_.capacity() + flight_.capacity() + attached_.capacity(); }
-  // Waiting bytes and those being sent.
+  // The number of bytes that wait or are being sent.
   std::size_t unsent() const noexcept { return waiting_.size() + flight_.size(); }
   // Adds a body that follows the waiting bytes and is too large to copy. No further bytes may be appended until the
   // body has been sent.
@@ -41,69 +42,72 @@ class SendQueue : protected io::Send {
   std::size_t attached_bytes() const noexcept { return attached_.size(); }
 
   bool is_sending() const noexcept { return pending; }
-  // Sends the waiting bytes. True: the send is already complete, and `is_sent` is not called.
+  // Sends the waiting bytes. Returns true if the send is already complete; `is_sent` is then not called.
   bool begin(Transport& transport, Instant now);
-  // Call it after a send: frees the bytes that were sent. False: the send has failed.
+  // Call it after each send: frees the bytes that were sent. Returns false if the send has failed.
   bool finish() noexcept;
   void cancel(Transport& transport) noexcept { transport.cancel(*this); }
   // The error of the last send.
   std::int32_t error() const noexcept { return result; }
-  // Bytes of the current or last send that the kernel has accepted.
+  // The number of bytes of the current or last send that the kernel has accepted.
   std::uint64_t bytes_sent() const noexcept { return sent; }
-  // The number of bytes in the kernel that the peer has not acknowledged. Makes a system call unless nothing was sent.
+  // The number of bytes that the kernel has accepted and the peer has not acknowledged. Makes a system call if anything
+  // was sent.
   std::uint64_t unread(Transport& transport) const noexcept {
     return sent_before_ == 0 && !pending ? 0 : transport.unacknowledged();
   }
-  // Whether more than `bytes_max` of the sent bytes are unacknowledged. Makes no system call if the connection has sent
-  // fewer bytes than that in total.
+  // Whether more than `bytes_max` bytes are unacknowledged. Makes no system call if the connection has sent at most
+  // `bytes_max` bytes in total.
   bool is_unread(Transport& transport, std::uint64_t bytes_max) const noexcept {
     return sent_before_ + sent > bytes_max && unread(transport) > bytes_max;
   }
 
-  // The time by which the peer has to receive some of the sent bytes, or at which its rate is checked.
+  // The time by which the peer must have received some of the sent bytes, or at which its rate has to be checked.
   Instant deadline(const Limits& limits) const noexcept {
     if (!pending) return Instant::never();
     const Instant at = began_ + limits.send_timeout;
     return limits.send_rate_min == 0 ? at : std::min(at, rate_began_ + limits.send_rate_grace);
   }
-  // Whether it is time to check the rate.
+  // Whether it is time to check the rate at which the peer receives.
   bool is_rate_due(const Limits& limits, Instant now) const noexcept {
     return pending && limits.send_rate_min != 0 && now >= rate_began_ + limits.send_rate_grace;
   }
-  // Call it once in each period of a waiting send. Only the bytes that the peer has acknowledged count, not those that
-  // this kernel has accepted: the kernel accepts megabytes at first, and then more in large steps.
+  // Whether the peer receives too slowly; call it once in each period of a send that is in progress. Only the bytes
+  // that the peer has acknowledged are counted: the kernel of this machine accepts megabytes at first, and then more
+  // bytes in large steps.
   bool takes_too_little(Transport& transport, const Limits& limits, Instant now) noexcept;
-  // Whether the peer has received none of the bytes of the send within its time limit.
+  // Whether the peer has received none of the bytes of the send within the send's time limit.
   bool is_late(const Limits& limits, Instant now) const noexcept {
     return pending && now >= began_ + limits.send_timeout;
   }
-  // The peer receives slowly, but does receive: its time limit starts again. False: it has received nothing.
+  // If the peer has received some bytes, restarts the time limit of the send, because the peer receives, although
+  // slowly. Returns false if the peer has received nothing.
   bool extend(const Transport& transport, Instant now) noexcept;
-  // Returns when to check again, between sends, whether the peer has acknowledged all but `bytes_max` of the sent
+  // Between two sends, returns when to check again whether the peer has acknowledged all but `bytes_max` of the sent
   // bytes.
-  // Nullopt: the peer has acknowledged them, or it receives too little by the rules for sends. Makes one or two system
-  // calls.
+  // nullopt: the peer has acknowledged these bytes, or it receives more slowly than the limits for sends allow. Makes
+  // one or two system calls.
   std::optional<Instant> next_look(Transport& transport, const Limits& limits, std::uint64_t bytes_max, Duration pause,
                                    Instant now) noexcept;
 
-  // When the send began or, after rest(), when rest() was called.
+  // The time at which the send began; after rest(), the time at which rest() was called.
   Instant began() const noexcept { return began_; }
   void rest(Instant now) noexcept { began_ = now; }
 
  private:
   Buffer waiting_;
   Buffer flight_;    // Bytes that are being sent.
-  Buffer attached_;  // Bytes that are sent after flight_, or after the waiting bytes.
-  iovec parts_[2];   // The base of the second one is set while attached_ is being sent.
+  Buffer attached_;  // A large body, which is sent after flight_, or after the waiting bytes.
+  iovec parts_[2];   // The base of the second part is set while attached_ is being sent.
   Instant began_;
-  // The low bits of the number of bytes that had been sent when the time limit of the send last started.
+  // How many bytes had been sent when the time limit of the send last started (the low 32 bits).
   std::uint32_t sent_seen_ = 0;
-  // Bytes sent by earlier sends, saturated at the largest value of this type.
+  // Bytes sent by earlier sends; stays at the largest value of this type when it is reached.
   std::uint32_t sent_before_ = 0;
-  // The start of the period over which the rate of this send is measured.
+  // The beginning of the period over which the rate of the send is measured.
   Instant rate_began_;
-  // The number of bytes that the peer had acknowledged at rate_began_, plus one; 0: unknown. Between sends: the number
-  // of unacknowledged bytes; 0: not asked yet.
+  // During a send: the number of bytes that the peer had acknowledged at rate_began_, plus one; 0: unknown. Between two
+  // sends: the number of unacknowledged bytes; 0: the kernel was not asked yet.
   std::uint64_t taken_ = 0;
 };
 

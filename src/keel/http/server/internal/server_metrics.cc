@@ -17,49 +17,49 @@ constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 enum class Kind : std::uint8_t {
   Counter,
   Gauge,
-  Workers,  // A gauge for each worker, in addition to the row with the sum.
-  None,     // The counter has no separate metric: it is one series of a metric with labels.
+  Workers,  // A gauge for each worker; another row has the sum of all workers.
+  None,     // The counter is not a separate metric, because it is one series of a metric with labels.
 };
 
-// A row for each counter of a worker: its place in the sums and in the cells, and its metric.
+// For each counter of a worker: its member in the sums and in the cells, and its metric.
 struct Row {
   std::uint64_t Stats::* sum;
   SingleWriterCounter Cells::* cell;
   Kind kind;
   std::string_view name = {};
   std::string_view help = {};
-  std::string_view reason = {};  // A label, unless it is empty.
+  std::string_view reason = {};  // The value of the label `reason`; empty: no label.
 };
 
 constexpr std::string_view pauses = "http_accept_pauses_total";
 constexpr std::string_view pauses_help =
-    "Times that a worker paused accepting: connection limit reached, out of descriptors, or out of memory";
+    "Times that a worker paused accepting because the connection limit was reached, or descriptors or memory ran out";
 
 constexpr std::string_view resets = "http_memory_resets_total";
 constexpr std::string_view resets_help =
-    "Connections reset because a memory limit was reached: for responses, or for received bytes";
+    "Connections reset because the memory limit for responses or for received bytes was reached";
 
 // The rows are in the order in which they are exposed.
 constexpr Row metrics_table[] = {
     {&Stats::connections, &Cells::connections, Kind::Gauge, "http_connections", "Open connections"},
     {&Stats::connections, &Cells::connections, Kind::Workers, "http_worker_connections",
-     "Open connections of one worker"},
+     "Open connections of a worker"},
     {&Stats::requests, &Cells::requests, Kind::None},
     {&Stats::in_progress, &Cells::in_progress, Kind::Gauge, "http_requests_in_progress",
-     "Requests in progress: receiving a body, in a handler, or sending a stream"},
+     "Requests whose body is received, whose handler runs or whose response is streamed"},
     {&Stats::refused, &Cells::refused, Kind::None},
     {&Stats::cut, &Cells::cut, Kind::None},
     {&Stats::accepted, &Cells::accepted, Kind::Counter, "http_accepted_total", "Connections accepted"},
     {&Stats::timeouts, &Cells::timeouts, Kind::Counter, "http_timeouts_total",
      "Connections that exceeded a time limit"},
     {&Stats::idle_closed, &Cells::idle_closed, Kind::Counter, "http_idle_closed_total",
-     "Connections closed to make room for others: idle ones, or ones with an incomplete head"},
+     "Connections that were idle, or had an incomplete head, and were closed to make room for others"},
     {&Stats::aborted, &Cells::aborted, Kind::Counter, "http_aborted_total",
-     "Connections that ended with an unsent response"},
+     "Connections that ended before a response was sent completely"},
     {&Stats::handshakes_failed, &Cells::handshakes_failed, Kind::Counter, "http_tls_handshakes_failed_total",
      "Connections that ended during their TLS handshake; the log has the reason at level debug"},
     {&Stats::handshakes_waiting, &Cells::handshakes_waiting, Kind::Gauge, "http_tls_handshakes_waiting",
-     "TLS handshakes that have received bytes and wait until their worker computes them"},
+     "TLS handshakes that have received bytes and wait for their worker to process them"},
     {&Stats::introductions_refused, &Cells::introductions_refused, Kind::Counter, "http_proxy_headers_refused_total",
      "Connections of trusted proxies closed because they did not begin with a valid PROXY header"},
     {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total",
@@ -75,27 +75,27 @@ constexpr Row metrics_table[] = {
     {&Stats::client_bodies_refused, &Cells::client_bodies_refused, Kind::Counter, "http_client_refused_total",
      "Connections and bodies rejected because their client had reached its limit", "bodies"},
     {&Stats::clients, &Cells::clients, Kind::Gauge, "http_clients",
-     "Client addresses with a connection to which a limit per client applies, summed over the workers"},
+     "Client addresses that have connections and to which a limit per client applies, summed over the workers"},
     {&Stats::requests_too_big, &Cells::requests_too_big, Kind::Counter, "http_requests_too_big_total",
      "Requests that exceeded the memory limit for one request"},
     {&Stats::overloaded, &Cells::overloaded, Kind::Counter, "http_overload_refused_total",
      "Requests rejected because their worker was overloaded"},
     {&Stats::bugs, &Cells::bugs, Kind::Counter, "http_handler_bugs_total",
-     "Requests that failed because of a bug in their handler or middleware; the log has each"},
+     "Requests that failed because of a bug in their handler or middleware; the log has each of them"},
     {&Stats::paused_full, &Cells::paused_full, Kind::Counter, pauses, pauses_help, "limit"},
     {&Stats::paused_descriptors, &Cells::paused_descriptors, Kind::Counter, pauses, pauses_help, "descriptors"},
     {&Stats::paused_memory, &Cells::paused_memory, Kind::Counter, pauses, pauses_help, "memory"},
     {&Stats::connections_max, &Cells::connections_max, Kind::Gauge, "http_connections_max",
-     "Connection limit, at which accepting pauses"},
+     "Limit on connections, at which accepting pauses"},
     {&Stats::upgraded, &Cells::upgraded, Kind::Gauge, "http_upgraded_connections",
      "Open connections that were upgraded to another protocol"},
     {&Stats::body_bytes, &Cells::body_bytes, Kind::Gauge, "http_body_bytes", "Memory held for request bodies"},
     {&Stats::body_bytes_max, &Cells::body_bytes_max, Kind::Gauge, "http_body_bytes_max",
      "Memory limit for request bodies"},
     {&Stats::response_bytes, &Cells::response_bytes, Kind::Gauge, "http_response_bytes",
-     "Memory held for responses that wait for their clients"},
+     "Memory held for responses that clients have not received yet"},
     {&Stats::response_bytes_max, &Cells::response_bytes_max, Kind::Gauge, "http_response_bytes_max",
-     "Memory limit for responses that wait for their clients"},
+     "Memory limit for responses that clients have not received yet"},
     {&Stats::received_bytes, &Cells::received_bytes, Kind::Gauge, "http_received_bytes",
      "Memory held for received bytes that are not processed yet"},
     {&Stats::received_bytes_max, &Cells::received_bytes_max, Kind::Gauge, "http_received_bytes_max",
@@ -126,10 +126,10 @@ Server::Stats sum_of(const std::vector<std::unique_ptr<ServerWorker>>& workers) 
 ServerMetrics::ServerMetrics(metrics::Registry& registry, std::string_view server, const Router& router)
     : server_(server),
       refused_{registry.counter("http_refused_total",
-                                "Requests rejected by the parser or a limit before a handler was chosen",
+                                "Requests rejected by the parser or because of a limit, before a handler was chosen",
                                 {{"server", server_}, {"status_class", "4xx"}}),
                registry.counter("http_refused_total",
-                                "Requests rejected by the parser or a limit before a handler was chosen",
+                                "Requests rejected by the parser or because of a limit, before a handler was chosen",
                                 {{"server", server_}, {"status_class", "5xx"}})} {
   auto add_route = [&](std::string_view method, std::string_view pattern) {
     const auto by_class = [&](int i) {
@@ -146,12 +146,12 @@ ServerMetrics::ServerMetrics(metrics::Registry& registry, std::string_view serve
   for (int i = 0; i < cut_count; ++i) {
     cut_.push_back(registry.counter(
         "http_requests_cut_total",
-        "Requests whose connection ended before their response was sent, by the stage they had reached",
+        "Requests whose connection ended before their response was sent, by the stage that they had reached",
         {{"server", server_}, {"during", to_string(static_cast<Cut>(i))}}));
   }
   for (int i = 0; i < stage_count; ++i) {
-    stages_.push_back(registry.histogram("http_stage_duration_seconds", "Time that sampled requests spent in a stage",
-                                         metrics::latency_seconds,
+    stages_.push_back(registry.histogram("http_stage_duration_seconds",
+                                         "Time that sampled requests spent in this stage", metrics::latency_seconds,
                                          {{"server", server_}, {"stage", to_string(static_cast<Stage>(i))}}));
   }
   for (const Router::RouteName& route : router.routes()) add_route(to_string(route.method), route.pattern);
@@ -177,7 +177,7 @@ void ServerMetrics::expose(metrics::Registry& registry, const Server& server) {
     row.reason.empty() ? add({{"server", server_}}) : add({{"server", server_}, {"reason", row.reason}});
   }
   functions_.push_back(registry.gauge(
-      "http_kernel_send_bytes", "Kernel memory that holds data which clients have not received yet, at the last scrape",
+      "http_kernel_send_bytes", "Kernel memory with data that clients have not received yet, as of the last scrape",
       {{"server", server_}}, [&server] { return static_cast<double>(server.kernel_send_bytes()); }));
 }
 

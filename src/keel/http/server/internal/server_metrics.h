@@ -1,10 +1,12 @@
-// keel/http/server/internal/server_metrics.h — the metrics of a server, looked up once when it starts.
+// keel/http/server/internal/server_metrics.h — the metrics of a server, which are looked up once, when the server
+// starts.
 //
-// Internal to http. The counters that a ServerWorker keeps in its own cells, ServerCounts<SingleWriterCounter>, are
-// read on demand; server_metrics.cc has their table. Metrics with labels for route, stage or status are counted here.
+// Internal to http. The other counters are cells of each ServerWorker (ServerCounts<SingleWriterCounter>) and are read
+// on demand; server_metrics.cc has a table of them. ServerMetrics counts the metrics that have labels for the route,
+// stage or status.
 //
-// Lifetime: from the start to the end of the server; the registry outlives it.
-// Threads:  counting by every worker; made and destroyed by the server's thread.
+// Lifetime: from the start to the end of the server; the registry outlives this object.
+// Threads:  each worker may count; the server's thread makes and destroys the object.
 
 #pragma once
 
@@ -28,7 +30,7 @@ class ServerWorker;
 // The stage that a request had reached when its connection ended before the response was complete.
 enum class Cut : std::uint8_t { Head, Body, Handler, Response };
 inline constexpr int cut_count = 4;
-// "head", "body", "handler", "response".
+// Returns "head", "body", "handler" or "response".
 std::string_view to_string(Cut during) noexcept;
 
 // The sums over all workers.
@@ -37,7 +39,7 @@ Server::Stats sum_of(const std::vector<std::unique_ptr<ServerWorker>>& workers) 
 class ServerMetrics {
  public:
   ServerMetrics(metrics::Registry& registry, std::string_view server, const Router& router);
-  // Registers the values that readers request from the server; called when it has all its workers.
+  // Registers the values that are read from the server on demand; call it when the server has all its workers.
   void expose(metrics::Registry& registry, const Server& server);
 
   [[gnu::always_inline]] void count(std::uint32_t route, Status status, Duration took) noexcept {
@@ -60,8 +62,8 @@ class ServerMetrics {
     metrics::Counter by_class[5];
     metrics::Histogram took;
   };
-  const std::string server_;   // The value of the label `server` of these metrics.
-  std::vector<Route> routes_;  // The index is the route; the last one is for requests without a route.
+  const std::string server_;   // The value of the label `server` in these metrics.
+  std::vector<Route> routes_;  // Indexed by route; the last element is for requests without a route.
   metrics::Counter refused_[2];
   std::vector<metrics::Counter> cut_;  // Indexed by Cut.
   std::vector<metrics::Histogram> stages_;

@@ -14,7 +14,7 @@
 namespace keel::http {
 
 struct Server::State {
-  io::Runtime* runtime = nullptr;  // Null: the server runs on a loop of its caller.
+  io::Runtime* runtime = nullptr;  // Null: the server runs on its caller's loop.
   std::vector<std::unique_ptr<ServerWorker>> workers;
   std::atomic<int> open_workers = 0;
   std::unique_ptr<ServerMetrics> metrics;  // Null: no metrics.

@@ -21,7 +21,7 @@ namespace {
 constexpr Degradation::Lines memory_lines = {.begins = "out of memory; a connection was closed",
                                              .goes_on = "still out of memory; connections are closed",
                                              .is_over = "memory is available again"};
-constexpr Degradation::Lines overload_lines = {.begins = "overloaded; requests that waited too long are rejected",
+constexpr Degradation::Lines overload_lines = {.begins = "overloaded; requests that have waited too long are rejected",
                                                .goes_on = "still overloaded, or overloaded again",
                                                .is_over = "no longer overloaded"};
 constexpr Degradation::Lines introduction_lines = {
@@ -35,7 +35,7 @@ SipKey secret_key() {
   return key;
 }
 
-// RFC 6797 §6.1. The field is sent only over secure transport (§7.2).
+// RFC 6797 §6.1. The server sends the field only over secure connections (§7.2).
 std::string strict_transport_of(const ServerOptions& options) {
   if (options.https == nullptr || options.hsts_max_age <= Duration()) return {};
   return "max-age=" + std::to_string(options.hsts_max_age.count_ms() / 1000);
@@ -76,7 +76,7 @@ ServerWorker::~ServerWorker() {
 void ServerWorker::change(const Limits& limits, bool access_log, const Shares& shares) {
   share(shares);
   if (limits.user_timeout != limits_.user_timeout && !acceptor_.is_closed()) {
-    // Unsupported on sockets that are not TCP.
+    // Fails with Unsupported on sockets that are not TCP; the limit then does not apply.
     static_cast<void>(engine_.set_options(acceptor_.listener(), {.user_timeout = limits.user_timeout}));
   }
   limits_ = limits;
@@ -106,7 +106,7 @@ void ServerWorker::begin_drain(Duration grace, Listening listening) {
 }
 
 void ServerWorker::abort_all() {
-  begin_drain(Duration(), Listening::GoesOn);  // The socket stays open, because another process may use it, too.
+  begin_drain(Duration(), Listening::GoesOn);  // The socket stays open, because another process may use it too.
   acceptor_.abort();
   connections_.for_each([](Connection& connection) { connection.cut(); });
 }
@@ -158,7 +158,7 @@ std::optional<std::uint32_t> ServerWorker::enter(const Address& peer, int fd) {
   counts.client_connections_refused.add();
   if (!std::exchange(entry.is_told, true)) records_.too_many_connections(peer, shares_.client_connections);
   leave(place);
-  // With a normal close, the client could keep the connection's memory in the kernel occupied.
+  // After a normal close, the kernel would keep memory for the connection for as long as the client does not read.
   static_cast<void>(engine_.set_options(fd, {.reset_on_close = true}));
   return std::nullopt;
 }
@@ -219,7 +219,7 @@ void ServerWorker::check_drained() {
   held_.end();
   failures_.stop();
   scratch_.release();
-  // This object may be destroyed from here on.
+  // This call may destroy this object.
   std::atomic<int>& open_workers = shared_.open_workers;
   open_workers.fetch_sub(1, std::memory_order_acq_rel);
 }
@@ -230,7 +230,7 @@ void ServerWorker::write_date() noexcept {
   std::memcpy(ok_and_date_.data(), status_line(Status::Ok).data(), ok_line_bytes);
   std::memcpy(date, "Date: ", 6);
   std::memcpy(format_date(wall / 1'000'000'000, date + 6), "\r\n", 2);
-  // The system clock may be set at any time, so it is checked ten times a second.
+  // The date is checked ten times a second, because the system clock may be set at any time.
   const auto left = Duration::nanoseconds(1'000'000'000 - wall % 1'000'000'000);
   date_until_ = loop_.now() + std::min(left, 100_ms);
 }

@@ -1,9 +1,10 @@
-// keel/http/server/internal/server_worker.h — the part of a Server that lives on one worker: the state that its
-// connections and their exchanges share.
+// keel/http/server/internal/server_worker.h — the part of a Server on one worker: the state that the connections and
+// exchanges of this worker share.
 //
-// Internal to http: users see Server. A worker thread has one ServerWorker for each listener that it accepts from.
+// Internal to http: users see Server. A worker thread has one ServerWorker for each listener from which it accepts
+// connections.
 //
-// Threads: the worker; `counts` and the stages may be read by any thread.
+// Threads: the worker; any thread may read `counts` and the stages.
 
 #pragma once
 
@@ -39,8 +40,8 @@ namespace keel::http {
 class Connection;
 class Upgraded;
 
-// Engines may batch submissions until the end of a loop iteration; a finished response is flushed after at most this
-// much further work.
+// Engines may hold submissions back until the end of an event-loop iteration; a finished response is held back during
+// at most this much further work.
 inline constexpr Duration gathered_max = 200_us;
 
 class ServerWorker {
@@ -50,9 +51,9 @@ class ServerWorker {
     const Router& router;
     const ServerOptions& options;
     ServerMetrics* metrics;          // Null: none.
-    std::atomic<int>& open_workers;  // The number of workers with a listener or a connection.
+    std::atomic<int>& open_workers;  // The number of workers that have a listener or a connection.
   };
-  // This worker's share of the limits, including those of one client.
+  // This worker's share of each limit, including the limits of one client.
   struct Shares {
     std::uint32_t connections;
     std::size_t body_bytes;
@@ -71,7 +72,7 @@ class ServerWorker {
   void begin() { acceptor_.begin(); }
   void change(const Limits& limits, bool access_log, const Shares& shares);
   void begin_drain(Duration grace, Listening listening);
-  // Ends every connection as soon as its operations allow, and resets those whose peers have not received everything.
+  // Ends all connections as soon as their operations allow, and resets those whose peers have not received everything.
   void abort_all();
   const Acceptor& acceptor() const noexcept { return acceptor_; }
   KernelBytes& kernel_bytes() noexcept { return kernel_bytes_; }
@@ -82,7 +83,7 @@ class ServerWorker {
   io::Engine& engine() noexcept { return engine_; }
   const Router& router() const noexcept { return shared_.router; }
   const ServerOptions& options() const noexcept { return shared_.options; }
-  // The limits change only between two events of the worker.
+  // The limits may change between two events of the worker, but not during an event.
   const Limits& limits() const noexcept { return limits_; }
   const Arrival& arrival() const noexcept { return arrival_; }
   RequestLog& records() noexcept { return records_; }
@@ -93,14 +94,14 @@ class ServerWorker {
   Degradation& out_of_memory() noexcept { return out_of_memory_; }
   RepeatedFailures& failures() noexcept { return failures_; }
 
-  // The memory and the head of the request that is handled synchronously.
+  // The memory, and the head, of the request that is being handled synchronously.
   Arena& scratch() noexcept { return scratch_; }
   RequestHead& head() noexcept { return head_; }
-  // Returns a number for the next request that no other request of this worker gets.
+  // Returns an id for the next request that no other request of this worker has.
   log::TraceId next_trace() noexcept { return {trace_high_, loop_.random()}; }
   // Whether a request may continue the trace that it names.
   bool may_continue_traces() const noexcept { return may_continue_traces_; }
-  // "HTTP/1.1 200 OK\r\nDate: …\r\n" of this second.
+  // "HTTP/1.1 200 OK\r\nDate: …\r\n" with the current second.
   const OkAndDate& ok_and_date() noexcept {
     if (loop_.now() >= date_until_) [[unlikely]]
       write_date();
@@ -112,27 +113,28 @@ class ServerWorker {
 
   bool is_draining() const noexcept { return draining_.is_set(); }
   Event& draining() noexcept { return draining_; }
-  // The time that an idle connection gets once the server drains.
+  // How long an idle connection stays open while the server drains.
   Duration drain_grace() const noexcept { return grace_; }
 
-  // Whether this many more bytes of bodies may be held for the client at `place`, in addition to `held` of the same
-  // body. If not, returns the status of the rejection, 503 or 429, which is counted.
+  // Whether this many more bytes of a body may be held for the client at `place`, if `held` bytes of the same body are
+  // held already. If so, returns Ok. Otherwise counts a rejection, and returns the status 503 or 429, with which the
+  // body is to be rejected.
   Status check_body(std::uint32_t place, std::uint64_t body_bytes, std::size_t held) noexcept;
   static const char* no_room_for_body(Status status) noexcept;
-  // Updates the count after a held body has grown or was freed.
+  // Updates the counts after the memory that holds a body has grown or was freed.
   void hold_body(std::uint32_t place, std::size_t before, std::size_t after) noexcept;
-  // Whether a request of this route is rejected because it waited too long. The request's own connection was not ready
-  // for it until `since`.
+  // Whether a request of this route is rejected because it has waited too long. The request's own connection was not
+  // ready for the request until `since`.
   bool rejects_late(std::uint32_t route, int fd, Instant since) noexcept {
     if (!delay_.may_be_costly(route)) return false;
     delay_.begins();
     return delay_.is_costly(route) && delay_rejects(fd, since);
   }
-  // The response to a message of `remote` that is rejected before it becomes a request; the rejection is counted and
-  // logged.
+  // Makes the response to bytes from `remote` that are rejected before they form a request; counts and logs the
+  // rejection.
   Response reject(Status status, std::string_view reason, const Remote& remote);
-  // Call it after a send has been submitted: if the iteration has been long, sends the bytes that would otherwise wait
-  // for its end.
+  // Call it after a send has been submitted: if the iteration has already taken long, passes the submitted sends to the
+  // kernel immediately, not only at the end of the iteration.
   void hand_over() noexcept {
     if (delay_.worked_until() - std::max(handed_over_, loop_.now()) < gathered_max) [[likely]]
       return;
@@ -140,39 +142,39 @@ class ServerWorker {
     engine_.flush();
   }
 
-  // The memory that its connections hold for their clients.
+  // The memory that the worker's connections hold for their clients.
   HeldMemory& held() noexcept { return held_; }
 
   // --- its clients
 
-  // The endpoint of a connection on `fd`, from which `received` has been read; with TLS, if configured. std::bad_alloc:
-  // `fd` still belongs to the caller.
+  // Makes the endpoint of a connection on `fd`, from which `received` was already read; with TLS, if TLS is configured.
+  // After std::bad_alloc, `fd` still belongs to the caller.
   Endpoint endpoint_of(int fd, std::string_view received);
   // Whether connections from this peer must begin with a header of the PROXY protocol.
   bool is_introducer(const Address& peer) const noexcept {
     return options().proxy_protocol && is_trusted(peer, options().trusted_proxies);
   }
-  // Counts and logs that `proxy` sent something other than such a header.
+  // Counts and logs that `proxy` did not send a valid header of the PROXY protocol.
   void reject_introduction(const Address& proxy, const char* reason);
-  // Adds a connection of `peer`, at the other end of `fd`, and returns the peer's place, or 0 if no limit applies to
-  // the peer.
-  // Nullopt: the limit of the peer is reached, and closing `fd` resets this connection. std::bad_alloc: nothing has
+  // Adds a connection of `peer` on `fd`, and returns the place of the peer in the table of clients, or 0 if no limit
+  // applies to the peer.
+  // nullopt: the peer has reached its limit; closing `fd` will reset the connection. After std::bad_alloc, nothing has
   // changed.
   std::optional<std::uint32_t> enter(const Address& peer, int fd);
-  // Removes a connection of the client.
+  // Removes a connection of the client at `place`.
   void leave(std::uint32_t place) noexcept;
 
   // --- its connections, which are counted until they have ended
 
   List<Connection>& connections() noexcept { return connections_; }
   void add(Connection& connection);
-  // A connection leaves HTTP, but is still counted.
+  // Adds a connection that was upgraded; it is still counted as a connection.
   void add(Upgraded& upgraded);
   std::uint64_t open_connections() const noexcept { return counts.connections.get(); }
-  // A connection has ended. The call must be the caller's last action, because the end of the last connection of a
-  // drain may destroy this object.
+  // Call it when a connection has ended. The call must be the last action of the caller, because the end of the last
+  // connection of a drain may destroy this object.
   void ended();
-  // Does the same after a listener has been closed.
+  // Call it when a listener was closed; like the call above, it may destroy this object.
   void check_drained();
 
   ServerCounts<SingleWriterCounter> counts;
@@ -194,7 +196,7 @@ class ServerWorker {
   Acceptor acceptor_;
   Shares shares_;
   HeldMemory held_;
-  std::optional<ClientTable> clients_;  // Present once there is a client to which a limit applies.
+  std::optional<ClientTable> clients_;  // Made when the first client to which a limit applies connects.
   Duration grace_ = Duration::forever();
   Event draining_;
   bool closed_ = false;

@@ -29,8 +29,7 @@ Response Upgraded::respond(ServerWorker& worker, Request& request, Response want
   }
   if (worker.is_draining()) return refuse(Status::ServiceUnavailable, "the server is shutting down");
   if (can_upgrade) return wanted;
-  const Error error(Code::Internal,
-                    "a connection can change its protocol only after the request's body: read the body first");
+  const Error error(Code::Internal, "a connection can be upgraded only after the request's body: read the body first");
   worker.failures().log("a handler returned an upgrade before the request's body was read to its end", error,
                         request.route(), log::field("path", request.path()));
   return refuse(Status::InternalServerError, {});
@@ -59,7 +58,7 @@ void Upgraded::begin(ServerWorker& worker, const Endpoint& endpoint, std::string
   };
   try {
     Task<> task = [&] {
-      const Trampoline::Deferring deferring;  // This is for functions that are not coroutines.
+      const Trampoline::Deferring deferring;  // If the function is not a coroutine, tasks that it wakes are deferred.
       return talk_(*std::move(stream));
     }();
     if (!run_.begin(std::move(task), done, {.span = &span_})) {
@@ -81,7 +80,8 @@ void Upgraded::ended(Result<> result) noexcept {
       worker.counts.bugs.add();
       worker.failures().log("an upgraded connection ended with an error", error, {}, log::field("protocol", protocol_));
     } else {
-      // Errors from the environment include those of the client's connection, which the client may end at any time.
+      // An error from the environment may have come from the connection to the client, which the client may end at any
+      // time.
       const Level level = log_level(error.code());
       worker.log().log(error.is_from_environment() ? std::min(level, Level::Info) : level,
                        "an upgraded connection ended with an error", log::field("protocol", protocol_), error);

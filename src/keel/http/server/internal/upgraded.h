@@ -1,4 +1,5 @@
-// A connection that has left HTTP, and its task, from the 101 until the task ends.
+// A connection that was upgraded to another protocol, and the task that uses the connection, from the 101 until the
+// task ends.
 
 #pragma once
 
@@ -22,21 +23,23 @@ class Upgraded final : public Link {
   static Upgraded* make(std::string_view protocol, Upgrade::Callable talk);
   static void free(Upgraded* upgraded) noexcept;
 
-  // Decides about the upgrade that a handler has returned as `wanted`: returns `wanted`, or a rejection. `can_upgrade`:
-  // the body of the request has been read to its end, and the connection is to continue.
+  // Decides whether to carry out the upgrade `wanted`, which a handler has returned: returns `wanted` or a rejection.
+  // `can_upgrade`: whether the body of the request was read to its end, and the connection may continue after this
+  // response.
   static Response respond(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade);
 
   std::string_view protocol() const noexcept { return protocol_; }
   void allow_any_origin() noexcept { allows_any_origin_ = true; }
   bool allows_any_origin() const noexcept { return allows_any_origin_; }
-  // The trace of the request; call it before begin().
+  // Sets the trace of the request; call it before begin().
   void set_trace(log::TraceId trace) noexcept { span_.trace = trace; }
-  // The client's place in the worker's table, which is freed when the connection ends; call it before begin().
+  // Sets the client's place in the worker's ClientTable; call it before begin(). The place is freed when the connection
+  // ends.
   void set_client(std::uint32_t client) noexcept { client_ = client; }
-  // Calls the callable with the connection `endpoint`, from which `received` has been read; this object frees itself
-  // when the task has ended, which may be immediately.
+  // Calls the upgrade's callable with the connection `endpoint`, from which `received` was already read. This object
+  // frees itself when the task has ended, possibly before begin() returns.
   void begin(ServerWorker& worker, const Endpoint& endpoint, std::string_view received) noexcept;
-  // Asks the task to end.
+  // Stops the task.
   void stop() noexcept { run_.stop(Code::Cancelled); }
 
  private:

@@ -1,5 +1,5 @@
 // Shared by the tests of the client: a client, Keel's server with handlers of every kind, and a server that sends
-// arbitrary bytes, all on one loop of each engine.
+// arbitrary bytes, all on one loop; the tests run on each engine.
 
 #pragma once
 
@@ -21,18 +21,18 @@
 
 namespace keel::http::internal {
 
-// For each request on any connection, sends the next response of its script.
+// A server that responds to each request, on any connection, with the next response of its script.
 class RawServer {
  public:
   struct Play {
     std::string reply;
-    bool closes = false;          // Closes the connection afterwards.
+    bool closes = false;          // Closes the connection after the response.
     Duration after = Duration();  // Delay before the response.
-    bool reads_body = true;       // Reads the body before it responds.
-    bool in_pieces = false;       // Each byte is sent alone.
+    bool reads_body = true;       // Reads the body of the request before it responds.
+    bool in_pieces = false;       // Sends each byte of the response separately.
   };
 
-  // `layers` are used for its connections, and outlive it.
+  // `layers` are used for the server's connections, and must outlive the server.
   explicit RawServer(TransportLayers* layers = nullptr)
       : listener_(Listener::bind(Address::parse("127.0.0.1:0").value()).value()), layers_(layers) {
     serving_.begin(serve(), [](StartCore&) noexcept {});
@@ -51,8 +51,8 @@ class RawServer {
            std::string(fields) + "\r\n" + std::string(body);
   }
 
-  std::deque<Play> plays;             // The last response of the script is repeated.
-  std::vector<std::string> requests;  // The received heads, each followed by its body if that was read.
+  std::deque<Play> plays;             // The script; its last response is repeated.
+  std::vector<std::string> requests;  // The received heads, each followed by its body if the body was read.
   int connections = 0;
 
  private:
@@ -91,7 +91,8 @@ class RawServer {
         if (play.in_pieces) co_await sleep_for(1_ms);
       }
       if (play.closes) co_return;
-      if (!play.reads_body) co_await sleep_for(1_h);  // Closing now would cause a reset.
+      // Closing the connection now would cause a reset, because the body was not read.
+      if (!play.reads_body) co_await sleep_for(1_h);
     }
   }
 
@@ -109,7 +110,7 @@ class ClientTest : public io::testing::LoopTest {
     handlers_running = 0;
     held_back = true;
     add_routes(router_);
-    // Every name resolves to this machine; it is looked up on the loop itself.
+    // Every name resolves to this machine; the lookup runs on the loop itself.
     resolver_ = std::make_unique<Resolver>(*loop_, ResolverOptions{}, [](const std::string& host) {
       Result<std::vector<Address>> found;
       if (host.starts_with("nowhere")) {
@@ -149,7 +150,7 @@ class ClientTest : public io::testing::LoopTest {
     if (raw_ == nullptr) raw_ = std::make_unique<RawServer>();
     return *raw_;
   }
-  // Pass options only before the first call.
+  // Only the first call may pass options.
   Client& client(ClientOptions options = {}) {
     if (client_ == nullptr) client_ = std::make_unique<Client>(*resolver_, std::move(options));
     return *client_;

@@ -1,4 +1,4 @@
-// keel/http/testing/internal/decode_testing.h — decodes content codings in tests, as a client would.
+// keel/http/testing/internal/decode_testing.h — decodes content codings in tests as a client does.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace keel::http::internal {
 
-// The content, or "broken". It returns at most 4 MiB.
+// Decodes `coded`; returns the content, which may have at most 4 MiB, or "broken".
 inline std::string decode(std::string_view coding, std::string_view coded) {
   std::string content(4 * 1024 * 1024, '\0');
   if (coding == "gzip") {
@@ -53,7 +53,8 @@ inline std::string decode(std::string_view coding, std::string_view coded) {
   return "broken";
 }
 
-// The part of a content that a reader can decode when the end may be missing, or "broken". It returns at most 4 MiB.
+// Decodes `coded`, whose end may be missing: returns as much of the content as a reader could decode, or "broken". The
+// content may have at most 4 MiB.
 inline std::string decode_begun(std::string_view coding, std::string_view coded) {
   std::string content(4 * 1024 * 1024, '\0');
   if (coding == "gzip") {

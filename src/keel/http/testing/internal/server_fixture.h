@@ -1,4 +1,4 @@
-// keel/http/testing/internal/server_fixture.h — a server and its clients on one loop of any engine, shared by the
+// keel/http/testing/internal/server_fixture.h — a server and its clients on one loop, for any engine; shared by the
 // suites that test a whole server.
 
 #pragma once
@@ -20,10 +20,10 @@
 
 namespace keel::http::internal {
 
-// The layers over the connections of every server and its peers; null: none.
+// The layers over the connections of all servers, and over those of all peers; null: none.
 inline TransportLayers* server_layers = nullptr;
 inline TransportLayers* peer_layers = nullptr;
-// Called when a test begins; sets the layers if all suites have to run over a layer.
+// Called at the beginning of each test; sets the layers if all suites have to run over a layer.
 inline void (*prepare_layers)() = nullptr;
 
 class Peer {
@@ -54,13 +54,13 @@ class Peer {
   }
   bool is_quiet() const { return connect_.is_idle() && !transport_.is_receiving() && send_.is_idle(); }
   void end_close() { transport_.is_open() ? transport_.close() : engine_.close(connect_.fd); }
-  // A connection that is closed after this call is reset.
+  // If the connection is closed after this call, it is reset.
   void reset_on_close() { transport_.reset_on_close(); }
 
   bool is_connected() const { return is_connected_; }
   bool is_refused() const { return connect_.is_idle() && !is_connected_; }
   bool is_sent() const { return queue_.empty() && send_.is_idle(); }
-  // The end of stream, or a reset, has arrived.
+  // Whether the end of the stream, or a reset, has arrived.
   bool has_ended() const { return ended_; }
   int error() const { return error_; }
   // The error of the last send.
@@ -152,7 +152,7 @@ class Servers : public io::testing::LoopTest {
     ServerOptions options = options_;
     options.address = Address::parse("127.0.0.1:0").value();
     options.limits = limits;
-    // A busy machine does not count as overload, unless the suite sets its own limit.
+    // The slowness of a busy machine must not count as overload, unless the suite sets its own limit.
     if (limits.queue_delay_max == Limits().queue_delay_max) options.limits.queue_delay_max = Duration::forever();
     options.listen = listen;
     if (options.https == nullptr) options.https = server_layers;
@@ -188,7 +188,7 @@ class Servers : public io::testing::LoopTest {
       return peer.all().size() >= count;
     });
   }
-  // Sends `wire` and the end of stream, and returns everything that comes back.
+  // Sends `wire` and the end of the stream, and returns all bytes that the server sends.
   std::string exchange(const std::string& wire) {
     Peer& one = peer();
     one.send(wire);
@@ -206,7 +206,7 @@ class Servers : public io::testing::LoopTest {
     return list.empty() ? Reply() : list.front();
   }
 
-  ServerOptions options_;  // All options except address, limits and listening.
+  ServerOptions options_;  // All options except the address, the limits and `listen`.
   Router router_;
   std::unique_ptr<Server> server_;
   std::vector<std::unique_ptr<Peer>> peers_;

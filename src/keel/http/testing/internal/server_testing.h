@@ -1,5 +1,5 @@
-// keel/http/testing/internal/server_testing.h — the common part of the server's tests: a router with handlers of every
-// kind, and parsed replies.
+// keel/http/testing/internal/server_testing.h — shared by the tests of the server: a router with handlers of every
+// kind, and a parser of replies.
 
 #pragma once
 
@@ -53,7 +53,7 @@ inline Task<Response> slow(Request& request) {
   if (!slept) co_return std::move(slept).error();
   co_return Response::text(Status::Ok, request.path());
 }
-// Holds the response back until the test releases it.
+// While true, the handler holds its response back.
 inline bool held_back = true;
 inline Task<Response> held(Request& request) {
   ++handlers_begun;
@@ -99,7 +99,7 @@ inline Task<Response> throws_later(Request&) {
   co_await sleep_for(1_ms);
   throw std::runtime_error("secret of the handler");
 }
-// A plain function, which throws before a task exists.
+// A plain function that throws before a task exists.
 inline Task<Response> throws_instead(Request& request) {
   if (request.query().empty()) throw std::runtime_error("secret of the handler");
   return later(request);
@@ -135,7 +135,8 @@ struct Reply {
   }
 };
 
-// The complete replies at the front of `wire`, without interim ones; bytes that are not a reply cause a failure.
+// Parses the complete replies at the front of `wire`, and omits interim ones; bytes that are not a reply make the test
+// fail.
 inline std::vector<Reply> replies(std::string_view wire) {
   std::vector<Reply> list;
   while (!wire.empty()) {
@@ -171,8 +172,8 @@ inline std::vector<Reply> replies(std::string_view wire) {
   return list;
 }
 
-// The parts that must be the same however the request was divided: everything except the time, and whether 100 Continue
-// was sent.
+// The parts of `wire` that must be the same however the request was divided: everything except the date and a 100
+// (Continue).
 inline std::string canonical(std::string wire) {
   for (;;) {
     const auto at = wire.find("HTTP/1.1 100 Continue\r\n\r\n");
@@ -192,7 +193,7 @@ inline std::string chunk(std::string_view data) {
   char head[chunk_head_bytes_max];
   return std::string(head, format_chunk_head(data.size(), head)) + std::string(data) + "\r\n";
 }
-// Sends the body in pieces of at most `piece` bytes.
+// The body is sent in chunks of at most `piece` bytes.
 inline std::string post_chunked(std::string_view target, std::string_view body, std::size_t piece,
                                 std::string_view fields = "", std::string_view trailers = "") {
   std::string wire = "POST " + std::string(target) + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" +
