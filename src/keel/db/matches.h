@@ -1,15 +1,15 @@
 // keel/db/matches.h — checks at compile time whether a struct matches a statement.
 //
-// The code that `keel gen sql` writes uses it: a struct that the program declares, such as one of a contract, is
-// compared with the columns and parameters that the database reported when the code was generated.
+// The code that `keel gen sql` generates uses this header to compare a struct that the program declares, such as a
+// struct of a contract, with the columns and parameters that the database reported when the code was generated.
 //
 //   static_assert(db::has_columns<User>("id, name"), "a field of User is not a column of the statement");
 //   static_assert(db::reads_column<User, std::string, true>("name"), "User::name is no std::optional<std::string>");
 //
-// The types of columns and parameters are std::int64_t, double, bool, std::string, std::vector<std::byte>, or a type of
-// the program's own, which matches only the same type or a text.
+// The types of columns and parameters are std::int64_t, double, bool, std::string, std::vector<std::byte>, or a type
+// that the program defines, which matches only the same type or a text.
 //
-// Cost: everything happens at compile time.
+// Cost: none at run time.
 
 #pragma once
 
@@ -78,8 +78,8 @@ consteval bool reads() {
   return is_column<std::remove_const_t<Field>> && are_alike<typename Own::Type, Column>();
 }
 
-// `may_be_null`: the statement accepts NULL, or has an optional block for the value; the field may then say that there
-// is no value.
+// `may_be_null`: the statement accepts NULL for the parameter, or has an optional block for it; then the field may be
+// an empty optional.
 template <class Field, class Parameter, bool may_be_null, bool is_optional>
 consteval bool gives() {
   using Own = Inside<std::remove_const_t<Field>>;
@@ -110,8 +110,8 @@ using MatchesOf = Matches<T, keel::internal::FieldTypes<T>>;
 
 }  // namespace internal
 
-// Checks that each field of T that is read from a column is one of `columns`, "id, name". A T that is not read field by
-// field (row.h) always matches.
+// Checks that each field of T that is read from a column is named in `columns`, a list such as "id, name". A T that is
+// not read field by field (row.h) always matches.
 template <class T>
 consteval bool has_columns(std::string_view columns) {
   if constexpr (internal::ReadByFields<T>) {
@@ -128,9 +128,9 @@ consteval bool has_columns(std::string_view columns) {
   return true;
 }
 
-// Checks that the column `name` can be read into the field of that name; a column without such a field matches. The
-// values of the column are of type Column or, if `may_be_null`, NULL. A T that is not a struct stands for the column
-// itself.
+// Checks that the column `name` can be read into the field with the same name; a column for which there is no field
+// matches. The values of the column are of type Column or, if `may_be_null`, NULL. If T is not a struct, a T is read
+// from the column itself.
 template <class T, class Column, bool may_be_null>
 consteval bool reads_column(std::string_view name) {
   if constexpr (internal::is_column<T>) {
@@ -143,8 +143,8 @@ consteval bool reads_column(std::string_view name) {
   }
 }
 
-// Checks that T has a field `name` that can be passed for a parameter of type Parameter, which accepts NULL when
-// `may_be_null`. `is_optional`: the field is a std::optional.
+// Checks that T has a field `name` whose value can be passed for a parameter of type Parameter; the parameter accepts
+// NULL if `may_be_null`. `is_optional`: the field must be a std::optional.
 template <class T, class Parameter, bool may_be_null, bool is_optional = false>
 consteval bool gives_parameter(std::string_view name) {
   using Of = internal::MatchesOf<T>;

@@ -27,7 +27,7 @@ std::string checksum_of(std::string_view text) {
   return digits;
 }
 
-// FNV-1a: a table that was written by an earlier version may still contain such checksums.
+// The FNV-1a hash: the table may still contain checksums of this kind, which an earlier version of this library wrote.
 std::string former_checksum_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -60,7 +60,7 @@ bool has_no_transaction(std::string_view text) {
   return line == no_transaction;
 }
 
-// Whether another file has the same name and a different number.
+// The file name with another number.
 std::string renumbered(std::string_view name, int version) { return fmt::format("{:04}{}", version, name.substr(4)); }
 
 Result<std::string> read_file(const std::string& path) {
@@ -87,10 +87,11 @@ Result<> write_new_file(const std::string& path, std::string_view text) {
   return {};
 }
 
-// "0001_users" of 0001_users.sql, 0001_users.postgres.sql, 0001_users.down.sql and 0001_users.sqlite.down.sql.
+// The parts of the name of a migration's file; the stem of 0001_users.sql, 0001_users.postgres.sql, 0001_users.down.sql
+// and 0001_users.sqlite.down.sql is "0001_users".
 struct FileName {
   std::string_view stem;
-  std::string_view database;  // The only database that the file is for; "": any database.
+  std::string_view database;  // If not "", the file is only for this database.
   bool is_down = false;
 };
 FileName file_name(std::string_view name) {
@@ -114,11 +115,11 @@ FileName file_name(std::string_view name) {
   return parts;
 }
 
-// The files with one number and name: the file for any database, and the file for this database.
+// The files that have the same number and name: the file for every database, and the file for this database.
 struct Versions {
   std::optional<Migration> common;
   std::optional<Migration> own;
-  std::string other;  // A file for another database.
+  std::string other;  // The name of a file that is only for another database.
 };
 
 Result<std::map<std::string, Versions>> read_files(const std::string& folder, std::string_view database, bool is_down) {
@@ -132,7 +133,9 @@ Result<std::map<std::string, Versions>> read_files(const std::string& folder, st
     if (migration.name.starts_with('.')) continue;
     migration.version = version_of(migration.name);
     if (migration.version == 0) {
-      return refuse(Code::InvalidArgument, "migrations: {}: files are named NNNN_name.sql, from 0001",
+      return refuse(Code::InvalidArgument,
+                    "migrations: {}: the files must be named NNNN_name.sql, with numbers from "
+                    "0001",
                     file.path().string());
     }
     const FileName name = file_name(migration.name);
@@ -162,7 +165,7 @@ Result<> check_numbers(const std::vector<Migration>& found, const std::string& f
           renumbered(found[i].name, found.back().version + 1));
     }
     return refuse(Code::InvalidArgument,
-                  "migrations: {} follows number {:04}: {:04} is missing; files are numbered without gaps",
+                  "migrations: {} follows number {:04}, so {:04} is missing: files must be numbered without gaps",
                   found[i].name, expected - 1, expected);
   }
   return {};
@@ -177,7 +180,8 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
     } else if (!database.empty()) {
       return refuse(
           Code::InvalidArgument,
-          "migrations: {} is for another database, and there is no {}.{}.sql: write it; it may contain only a comment",
+          "migrations: {} is for another database, and there is no {}.{}.sql: write that file, even if it contains "
+          "only a comment",
           versions.other, stem, database);
     } else {
       found.push_back({});
@@ -194,8 +198,8 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
                                                 : versions.other;
     if (of == found.end()) {
       return refuse(Code::InvalidArgument,
-                    "migrations: {} undoes {}.sql, which does not exist: name it like the file that it undoes", name,
-                    stem);
+                    "migrations: {} undoes {}.sql, which does not exist: rename it after the file that it should undo",
+                    name, stem);
     }
     if (!versions.own && !versions.common) continue;
     Migration down = versions.own ? *std::move(versions.own) : *std::move(versions.common);
@@ -210,27 +214,29 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
   return found;
 }
 
-// Makes the error for a row of the table that does not match its file.
+// Makes the error for a row of the table for which there is no matching file.
 Error missing_file(std::string_view name, int version, const std::vector<Migration>& migrations) {
   if (version < 1 || static_cast<std::size_t>(version) > migrations.size()) {
     return refuse(Code::FailedPrecondition,
-                  "migrations: {} was applied to this database, but its file is missing: run a program that has it, or "
-                  "restore it, for example with git checkout",
+                  "migrations: {} was applied to this database, but its file is missing: run a program that contains "
+                  "the file, or restore the file, for example with git checkout",
                   name);
   }
   const std::string& other = migrations[static_cast<std::size_t>(version) - 1].name;
   return refuse(Code::FailedPrecondition,
-                "migrations: {} was applied to this database, but its file is missing, and {} has its number. If that "
-                "file is new, restore the missing one and give the new one the next number: mv {} {}",
+                "migrations: {} was applied to this database, but its file is missing, and {} has the same number. If "
+                "the second file is new, restore the missing file, and give the new file the next number: mv {} {}",
                 name, other, other, renumbered(other, migrations.back().version + 1));
 }
 
-// Checks that the applied rows agree with the files; returns the version reached. Rows with an old kind of checksum get
-// the new kind. `may_differ`: the last applied file may have changed.
+// Checks that the applied rows match the files; returns the version that the database has reached. Rows whose checksum
+// is of the old kind get a checksum of the new kind. `may_differ`: the file that was applied last may have changed
+// since.
 Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ = false) {
   int reached = 0;
   Result<> agrees;
-  Result<> changed;  // The error for the previous row; it is dropped if that was the last row and may differ.
+  // The error for the row that was checked last; it is dropped if no other row follows and `may_differ` is set.
+  Result<> changed;
   std::vector<const Migration*> former;
   auto check = [&](int version, std::string_view name, std::string_view checksum) {
     reached = version;
@@ -248,8 +254,8 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
     if (expected != checksum) {
       changed =
           refuse(Code::FailedPrecondition,
-                 "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with "
-                 "keel migrate new, and restore this one, for example with git checkout{}",
+                 "migrations: {} has changed since it was applied (its checksum is {}, but was {}): write a new file "
+                 "with keel migrate new, and restore this one, for example with git checkout{}",
                  file.name, expected, checksum,
                  file.down_name.empty() ? "" : "; or apply it again with keel migrate redo, if it is the last one");
     }
@@ -275,8 +281,8 @@ Result<> run(MigrationTarget& target, const Migration& migration) {
 
 std::int64_t now_sec() { return Host::current().wall_ns() / 1'000'000'000; }
 
-// Runs the statements of a file without a transaction; the current transaction is rolled back, and begun again
-// afterwards.
+// Runs the statements of a file that has no transaction: rolls back the current transaction before the statements, and
+// begins a new transaction after them.
 Result<> run_steps(MigrationTarget& target, const Migration& migration) {
   KEEL_TRY_VOID(target.roll_back());
   int line = 0;
@@ -286,7 +292,7 @@ Result<> run_steps(MigrationTarget& target, const Migration& migration) {
   return target.begin();
 }
 
-// Runs `work` in a transaction, which is committed if `work` says so.
+// Runs `work` in a transaction, which is committed if `work` returns true.
 template <class F>
 Result<bool> in_transaction(MigrationTarget& target, F work) {
   Result<bool> done = [&]() -> Result<bool> {
@@ -300,8 +306,8 @@ Result<bool> in_transaction(MigrationTarget& target, F work) {
   return done;
 }
 
-// In one transaction, takes the lock, checks what other processes have applied, and applies the next file. False: there
-// are no more files to apply.
+// In one transaction, takes the lock, checks what other processes have applied, and applies the next file. Returns
+// false if there are no more files to apply.
 Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& migrations, int last, int& version) {
   return in_transaction(target, [&]() -> Result<bool> {
     KEEL_TRY(version, check_applied(target, migrations));
@@ -311,7 +317,7 @@ Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& m
       KEEL_TRY_VOID(run(target, next));
     } else {
       KEEL_TRY_VOID(run_steps(target, next));
-      // Another process may have run and recorded the last step.
+      // Meanwhile another process may have run the last statement and recorded the file.
       KEEL_TRY(const int reached, check_applied(target, migrations));
       if (reached >= next.version) {
         version = reached;
@@ -324,7 +330,7 @@ Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& m
   });
 }
 
-// Undoes the last file in the current transaction. False: none is applied.
+// Undoes the file that was applied last, in the current transaction. Returns false if no file is applied.
 Result<bool> undo(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ, int& version) {
   KEEL_TRY(version, check_applied(target, migrations, may_differ));
   if (version == 0) return false;
@@ -340,7 +346,7 @@ Result<bool> undo(MigrationTarget& target, const std::vector<Migration>& migrati
     KEEL_TRY(const int steps, target.steps_done(migrations[static_cast<std::size_t>(version)]));
     if (steps != 0) {
       return refuse(Code::FailedPrecondition,
-                    "migrations: {} is half applied, and comes after {}: finish it first with keel migrate up",
+                    "migrations: {}, which comes after {}, is only half applied: finish it first with keel migrate up",
                     migrations[static_cast<std::size_t>(version)].name, last.name);
     }
   }
@@ -353,7 +359,7 @@ Result<bool> undo(MigrationTarget& target, const std::vector<Migration>& migrati
   return true;
 }
 
-// Call it between prepare() and finish().
+// Runs `work` between prepare() and finish().
 template <class F>
 auto prepared(MigrationTarget& target, F work) -> decltype(work()) {
   KEEL_TRY_VOID(target.prepare());
@@ -413,7 +419,8 @@ Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder
   return prepared(target, [&]() -> Result<Migrated> {
     int version = 0;
     bool is_applied = false;
-    // One transaction: with a mistake in the new text the file stays applied as it was.
+    // The file is undone and applied in one transaction, so that it stays applied in its old form if the new text has a
+    // mistake.
     Result<bool> is_undone = in_transaction(target, [&]() -> Result<bool> {
       KEEL_TRY(const bool undone, undo(target, migrations, true, version));
       if (!undone) return false;
@@ -430,7 +437,7 @@ Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder
       return refuse(Code::FailedPrecondition, "migrations: there is no applied file that could be applied again");
     if (is_applied) return Migrated{1, version};
     if (Result<bool> applied = apply_next(target, migrations, version + 1, version); !applied) {
-      return refuse(applied.error().code(), "{}; it is undone now: keel migrate up applies it",
+      return refuse(applied.error().code(), "{}; the file is now undone: apply it with keel migrate up",
                     applied.error().message());
     }
     return Migrated{1, version};
@@ -473,7 +480,7 @@ Result<int> count_migrations(const std::string& folder) {
 Result<std::string> new_migration(const std::string& folder, std::string_view name, bool has_down) {
   const auto is_of_name = [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; };
   if (name.empty() || !std::ranges::all_of(name, is_of_name)) {
-    return refuse(Code::InvalidArgument, "migrations: {}: a name consists of a-z, 0-9 and '_', such as add_orders",
+    return refuse(Code::InvalidArgument, "migrations: {}: a name must consist of a-z, 0-9 and '_', such as add_orders",
                   name);
   }
   std::error_code error;

@@ -105,13 +105,13 @@ TEST_F(MigrationTargets, that_have_other_files_than_the_folder_are_refused) {
   target.applied[0].name = "0001_people.sql";
   EXPECT_EQ(
       error(),
-      "migrations: 0001_people.sql was applied to this database, but its file is missing, and 0001_users.sql has its "
-      "number. If that file is new, restore the missing one and give the new one the next number: mv "
+      "migrations: 0001_people.sql was applied to this database, but its file is missing, and 0001_users.sql has the "
+      "same number. If the second file is new, restore the missing file, and give the new file the next number: mv "
       "0001_users.sql 0003_users.sql");
   target.applied = {{3, "0003_later.sql", ""}};
   EXPECT_EQ(error(),
-            "migrations: 0003_later.sql was applied to this database, but its file is missing: run a program that has "
-            "it, or restore it, for example with git checkout");
+            "migrations: 0003_later.sql was applied to this database, but its file is missing: run a program that "
+            "contains the file, or restore the file, for example with git checkout");
   EXPECT_EQ(target.notes.back(), "finish");
 }
 
@@ -149,7 +149,7 @@ TEST_F(MigrationTargets, take_the_files_that_are_for_their_database_in_the_place
   target.kind = "postgres";
   EXPECT_EQ(error(),
             "migrations: 0003_more.sqlite.sql is for another database, and there is no 0003_more.postgres.sql: write "
-            "it; it may contain only a comment");
+            "that file, even if it contains only a comment");
   folder.write("0003_more.postgres.sql", "-- nothing");
   ASSERT_EQ(error(), "none");
   EXPECT_EQ(target.applied[1].name, "0002_orders.postgres.sql");
@@ -172,7 +172,7 @@ TEST(NewMigration, is_the_next_file) {
   EXPECT_TRUE(std::filesystem::exists(folder / "db/migrations/0002_orders_2.down.sql"));
   EXPECT_EQ(count_migrations(folder / "db/migrations").value(), 2);
   EXPECT_EQ(new_migration(folder / "db/migrations", "a/b", false).error().message(),
-            "migrations: a/b: a name consists of a-z, 0-9 and '_', such as add_orders");
+            "migrations: a/b: a name must consist of a-z, 0-9 and '_', such as add_orders");
 }
 
 // Those of an earlier version: FNV-1a, in 16 digits.
@@ -194,8 +194,8 @@ TEST_F(MigrationTargets, that_have_an_old_checksum_of_another_text_are_refused_a
 
   const std::string said = error();
 
-  EXPECT_NE(said.find("0002_orders.sql has changed since it was applied (checksum "), std::string::npos) << said;
-  EXPECT_NE(said.find(", applied 00125d9250be8b4c): write a new file"), std::string::npos) << said;
+  EXPECT_NE(said.find("0002_orders.sql has changed since it was applied (its checksum is "), std::string::npos) << said;
+  EXPECT_NE(said.find(", but was 00125d9250be8b4c): write a new file"), std::string::npos) << said;
   EXPECT_EQ(target.applied[0].checksum, "42288471628c3333");
   EXPECT_EQ(target.notes, Notes({"prepare", "begin", "roll back", "finish"}));
 }

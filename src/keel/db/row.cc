@@ -11,7 +11,7 @@
 namespace keel::db {
 namespace {
 
-// Thrown to leave a callback that reads a value as the wrong type; Rows::for_each() catches it.
+// Thrown to leave a callback that reads a value as a wrong type; Rows::for_each() catches it.
 struct Misread {
   Error error;
 };
@@ -29,7 +29,7 @@ std::string_view kind_text(ValueKind kind) noexcept {
 
 std::int64_t Row::integer_of(int column, const Value& value) const {
   if (value.kind != ValueKind::Real) is_not(column, "an integer");
-  // A double from -2^63 up to 2^63 is converted; one with a fraction then compares unequal.
+  // A double is converted if it is from -2^63 to below 2^63; if it has a fraction, the comparison below then fails.
   const bool converts = value.real >= -9223372036854775808.0 && value.real < 9223372036854775808.0;
   const std::int64_t whole = converts ? static_cast<std::int64_t>(value.real) : 0;
   if (!converts || static_cast<double>(whole) != value.real) {
@@ -55,7 +55,7 @@ std::string Row::names() const {
 
 void Row::is_beyond(int column, Place place) const {
   throw_bug("column " + std::to_string(column) + " is read from a row with " + std::to_string(columns_) +
-                (columns_ == 1 ? " column (" : " columns (") + names() + "), counted from 0",
+                (columns_ == 1 ? " column (" : " columns (") + names() + "); columns are counted from 0",
             place);
 }
 
@@ -73,7 +73,7 @@ const std::uint16_t* Row::find_columns(const internal::FieldTable& table) const 
   for (std::size_t i = 0; i < table.count; ++i) missing |= std::uint64_t{table.read[i] != nullptr} << i;
   const std::uint64_t wanted = missing;
   const char* at = rows_.names_.data();
-  std::size_t expected = 0;  // A guess: columns are often in the order of the fields.
+  std::size_t expected = 0;  // The next field to try, because columns are often in the order of the fields.
   for (int column = 0; column < columns_; ++column) {
     std::string_view name = "?";
     if (!rows_.names_.empty()) {
@@ -85,8 +85,8 @@ const std::uint16_t* Row::find_columns(const internal::FieldTable& table) const 
       const std::uint64_t bit = std::uint64_t{1} << i;
       if (table.names[i] != name || (wanted & bit) == 0) continue;
       if ((missing & bit) == 0) {
-        fail_reading(std::string(table.type) + ": two columns are called '" + std::string(name) +
-                     "', the name of a field; give one of them another name, as in `b.id as b_id`");
+        fail_reading(std::string(table.type) + ": two columns have the name '" + std::string(name) +
+                     "' of a field: give one of them another name, as in `b.id as b_id`");
       }
       missing &= ~bit;
       rows_.found_[i] = static_cast<std::uint16_t>(column);
@@ -107,10 +107,10 @@ void Row::is_not(int column, std::string_view wanted) const {
   const std::string start = "column '" + std::string(name_of(column)) + "' is ";
   const ValueKind kind = value(column).kind;
   if (kind == ValueKind::Null) {
-    fail_reading(start + "NULL, read as " + std::string(wanted) +
+    fail_reading(start + "NULL, but is read as " + std::string(wanted) +
                  ": read it as a std::optional, or call is_null() first");
   }
-  fail_reading(start + std::string(kind_text(kind)) + ", read as " + std::string(wanted));
+  fail_reading(start + std::string(kind_text(kind)) + ", but is read as " + std::string(wanted));
 }
 
 const char* Row::name_of(int column) const noexcept {
@@ -127,7 +127,7 @@ std::string_view Row::name(int column, Place place) const {
 
 void Row::does_not_fit(int column, std::string_view type) const {
   fail_reading("column '" + std::string(name_of(column)) + "': " + std::to_string(value(column).integer) +
-               " does not fit " + std::string(type));
+               " does not fit into " + std::string(type));
 }
 
 void Row::is_no(int column, std::string_view expected) const {
@@ -149,9 +149,9 @@ void Row::is_none_of(int column, const keel::internal::EnumNames& names) const {
 float internal::Get<float>::from(const Row& row, int column, Row::Place place) {
   const double value = row.real(column, place);
   constexpr double most = std::numeric_limits<float>::max();
-  if (std::isfinite(value) && std::abs(value) > most) row.is_no(column, "the number does not fit float");
+  if (std::isfinite(value) && std::abs(value) > most) row.is_no(column, "the number does not fit into a float");
   const auto fitted = static_cast<float>(value);
-  // A real is rounded; an integer is converted only when nothing is lost.
+  // A real may be rounded; but an integer is converted only if nothing is lost.
   if (row.kind(column) == ValueKind::Integer && double{fitted} != value) row.does_not_fit(column, "float");
   return fitted;
 }

@@ -1,16 +1,16 @@
 // keel/db/row.h — a row of a result, and all rows of a result.
 //
-// All rows are captured before the first one is passed to the caller, so that an interrupted statement passes no rows.
-// A Row is a view into the captured rows.
+// All rows are captured before the first row is passed to the caller, so a statement that is interrupted passes no
+// rows. A Row is a view into the captured rows.
 //
 // Typed access never changes a value. The callback ends where it reads a value of another kind, NULL as a type that is
-// not a std::optional, a number as a type that cannot hold it, or an invalid text as a type that is written as text
-// (base/text_value.h, such as Uuid or Timestamp); the query then fails with Internal: "column 'id': 4294967297 does not
-// fit int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". Integers and reals are converted to
-// each other when nothing is lost; a Decimal is not read from a real. kind() and is_null() tell which kind of value
-// there is. Columns are counted from 0; an index beyond the last is a Bug (base/bug.h).
+// not a std::optional, a number as a type that cannot hold the number, or an invalid text as a type that is written as
+// text (base/text_value.h, such as Uuid or Timestamp); the query then fails with Internal: "column 'id': 4294967297
+// does not fit into int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". An integer is converted
+// to a real, and a real to an integer, if nothing is lost; a Decimal cannot be read from a real. kind() and is_null()
+// return the kind of a value. Columns are counted from 0; an index above the last column is a Bug (base/bug.h).
 //
-// A struct is filled by column names:
+// A struct is filled by the names of columns:
 //
 //   struct Order {
 //     std::int64_t id;
@@ -22,16 +22,17 @@
 //   };
 //   auto orders = co_await session.query_many<Order>("select id, customer, … from orders where state = $1", state);
 //
-// data/fields.h says which structs are supported. The column must have the name with which the field is declared,
-// whatever name_case says for JSON. The order of the columns does not matter, and columns without a field are ignored.
-// A field without a column makes the query fail with Internal at the first row, even if it is in optional_fields:
-// "Order: no column 'note' for the field of that name; the columns are id, customer, …". The same happens if there are
-// two columns for a field. Give an expression a name with `as`: select count(*) as total.
+// data/fields.h says which structs are supported. A column must have the name with which its field is declared,
+// whatever name_case says about JSON. The order of the columns does not matter, and columns for which there is no field
+// are ignored. If a field has no column, the query fails with Internal at the first row, even if the field is in
+// optional_fields: "Order: no column 'note' for the field of that name; the columns are id, customer, …". The query
+// fails in the same way if there are two columns for a field. Give an expression a name with `as`: select count(*) as
+// total.
 //
-// Lifetime: a Row and its views are valid during the call that received it.
+// Lifetime: a Row and its views are valid during the call to which the Row is passed.
 // Threads:  a value.
-// Cost:     access is a load; capturing a row is one copy into a buffer from the thread's pool. The columns of a struct
-//           are looked up once per result, unless its rows are read as different structs in turn.
+// Cost:     reading a value is a load; capturing a row is one copy into a buffer from the thread's pool. The columns of
+//           a struct are looked up once per result, unless the callback alternates between different structs.
 
 #pragma once
 
@@ -70,11 +71,11 @@ namespace internal {
 
 using ReadField = void (*)(const Row& row, int column, void* field);
 
-// The fields of a struct.
+// How the fields of a struct are read.
 struct FieldTable {
   std::string_view type;
   const std::string_view* names;
-  const ReadField* read;  // Null when there is no column.
+  const ReadField* read;  // An element is null if the field is not read from a column.
   std::size_t count;
 };
 inline constexpr std::size_t fields_max = 64;
@@ -83,7 +84,7 @@ inline constexpr std::size_t fields_max = 64;
 
 class Row {
  public:
-  // The caller's place in the source, for the message of a Bug.
+  // The source location of the call, which the message of a Bug names.
   using Place = std::source_location;
 
   int columns() const noexcept { return columns_; }
@@ -101,7 +102,7 @@ class Row {
       return value.real;
     return real_of(column, value);
   }
-  // Reads an integer as a boolean: 0 is false, all others are true.
+  // Reads an integer as a boolean: 0 is false, and every other integer is true.
   bool boolean(int column, Place place = Place::current()) const { return integer(column, place) != 0; }
   // The value must be a text or a blob.
   std::string_view text(int column, Place place = Place::current()) const {
@@ -120,21 +121,22 @@ class Row {
   // Typed: row.get<std::string>(1), row.get<std::optional<std::int64_t>>(2).
   template <class T>
   T get(int column, Place place = Place::current()) const;
-  // A struct, filled by column names: row.as<Order>(). Views in the struct live as long as the views of the row.
+  // Returns a struct that is filled by the names of columns: row.as<Order>(). Views in the struct live as long as the
+  // views of the row.
   template <class T>
   T as() const;
-  // Called by get() and as(): makes the query fail.
+  // For get() and as(): makes the query fail.
   [[noreturn]] void does_not_fit(int column, std::string_view type) const;
   [[noreturn]] void is_no(int column, std::string_view expected) const;
   [[noreturn]] void is_none_of(int column, const keel::internal::EnumNames& names) const;
-  // Fills the `fields` of a struct, given by their addresses.
+  // Fills the fields of a struct; `fields` are their addresses.
   void read(const internal::FieldTable& table, void* const* fields) const;
 
  private:
   friend class NewRow;
   friend class Rows;
   Row(const char* record, int columns, class Rows& rows) : record_(record), columns_(columns), rows_(rows) {}
-  // In the returned Value of a text or a blob, `integer` is its offset in the record.
+  // If the Value is a text or a blob, its `integer` is the offset of the bytes in the record.
   const Value& cell(int column, Place place) const {
     if (column < 0 || column >= columns_) [[unlikely]]
       is_beyond(column, place);
@@ -160,20 +162,21 @@ class Rows {
  public:
   std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return data_.size(); }
-  // The number of bytes of memory that this object holds.
+  // The size of the memory that this object holds, in bytes.
   std::size_t capacity() const noexcept { return data_.capacity(); }
 
-  // Calls f with each row in order. Internal: f read a value as the wrong type, and ended there.
+  // Calls f with each row in order. If `f` reads a value as a wrong type, `f` ends at that point; the error is
+  // Internal.
   Result<> for_each(FunctionRef<void(const Row&)> f);
 
-  // Drops the rows and keeps the memory.
+  // Drops the rows, but keeps their memory.
   void clear() noexcept;
-  // Frees the memory if it is more than `bytes`.
+  // Frees the memory if it is larger than `bytes`.
   void shrink(std::size_t bytes) noexcept {
     if (data_.capacity() > bytes) data_.release();
   }
 
-  // Called by back ends after the last row: sets the names of the columns, each followed by a zero byte.
+  // For back ends, after the last row: sets the names of the columns, each followed by a zero byte.
   void set_names(std::string_view names) {
     names_.clear();
     names_.append(names);
@@ -183,16 +186,17 @@ class Rows {
  private:
   friend class Row;
   friend class NewRow;
-  // Each record consists of its size (8 bytes), the Values, and the bytes; each part is a multiple of 8 bytes long.
+  // The records of the rows: each consists of its size (8 bytes), the Values, and their bytes; each of these parts is a
+  // multiple of 8 bytes long.
   Buffer data_;
-  Buffer names_;  // The names, each followed by a zero byte.
+  Buffer names_;  // The names of the columns, each followed by a zero byte.
   std::size_t count_ = 0;
   int columns_ = 0;
-  const internal::FieldTable* found_for_ = nullptr;  // The struct type for which the columns were found.
+  const internal::FieldTable* found_for_ = nullptr;  // The struct type to which `found_` applies.
   std::array<std::uint16_t, internal::fields_max> found_ = {};
 };
 
-// For back ends: begins a row of `rows`, which must have as many columns as the rows before it. append() copies the
+// For back ends: begins a row of `rows`, which must have as many columns as the preceding rows. append() copies the
 // value of the next column; end() adds the row. If a call throws std::bad_alloc, the rows must be discarded.
 class NewRow {
  public:
@@ -212,7 +216,7 @@ class NewRow {
     cell_ += sizeof(Value);
   }
   void end() {
-    // A whole word is cleared, which is one store.
+    // Clears a whole word even if fewer bytes are needed, because clearing a word takes only one store.
     std::memset(rows_.data_.reserve(8), 0, 8);
     rows_.data_.commit((8 - (rows_.data_.size() & 7)) & 7);
     const std::uint64_t size = rows_.data_.size() - start_;
@@ -304,7 +308,7 @@ struct Get<std::optional<T>> {
   }
 };
 
-// The types that one column can hold.
+// Whether a value of type T can be read from one column.
 template <class T>
 inline constexpr bool is_column = requires { sizeof(Get<T>); };
 template <class T>
@@ -317,7 +321,7 @@ template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = is_column<T>;
-// A list or a map, which is not a column: another query must fill it.
+// A list or a map: it is not read from a column, so another query must fill it.
 template <class T>
 concept Many = !is_column<T> && requires(const T& list) {
   typename T::value_type;
@@ -373,7 +377,7 @@ void read_fields(const Row& row, T& value) {
   row.read(ColumnsOf<T>::table, fields);
 }
 
-// Whether a row is read into a T field by field, instead of by from_row(), read_row() or as a plain value.
+// Whether a row is read into a T field by field, rather than by from_row(), by read_row(), or as a single column.
 template <class T>
 concept ReadByFields = !is_column<T> && !requires(const Row& row) {
   { T::from_row(row) } -> std::same_as<T>;
@@ -381,8 +385,8 @@ concept ReadByFields = !is_column<T> && !requires(const Row& row) {
   { read_row(row, static_cast<T*>(nullptr)) } -> std::same_as<T>;
 };
 
-// Rejects a T that has views of the row's text, because the T may outlive the row. The message is the same for a column
-// and for a struct.
+// Rejects a T that contains views of the row's text, because the T may outlive the row. The message is the same whether
+// T is a column or a struct.
 template <class T>
 consteval void require_no_views() {
   if constexpr (ReadByFields<T>) {
@@ -404,9 +408,9 @@ T Row::as() const {
   return value;
 }
 
-// A row can be read as one of these types: a type with `static T from_row(const db::Row&)`, or with a free function `T
-// read_row(const db::Row&, T*)` found by argument-dependent lookup; a plain value, for results of one column; or a
-// struct, by column names.
+// A row can be read as a T that is one of these types: a type with `static T from_row(const db::Row&)`, or with a free
+// function `T read_row(const db::Row&, T*)` that is found by argument-dependent lookup; a type that one column can
+// hold, for results of one column; or a struct, by the names of columns.
 template <class T>
 T read_as(const Row& row) {
   if constexpr (requires {

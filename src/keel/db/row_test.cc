@@ -117,9 +117,9 @@ TEST(Row, converts_numbers_where_nothing_is_lost) {
   for (const double value : {1e300, 9223372036854775808.0, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_NE(failure_of(value, integer), "") << value;
   }
-  EXPECT_EQ(failure_of(9007199254740993, real), "column 'a': 9007199254740993 does not fit double");
+  EXPECT_EQ(failure_of(9007199254740993, real), "column 'a': 9007199254740993 does not fit into double");
   EXPECT_EQ(failure_of(std::numeric_limits<std::int64_t>::max(), real),
-            "column 'a': 9223372036854775807 does not fit double");
+            "column 'a': 9223372036854775807 does not fit into double");
 }
 
 TEST(Row, reads_a_float_that_the_number_fits) {
@@ -137,9 +137,9 @@ TEST(Row, reads_a_float_that_the_number_fits) {
 
   const auto read = [](const Row& row) { (void)row.get<float>(0); };
   EXPECT_EQ(failure_of(std::numeric_limits<double>::quiet_NaN(), read), "");
-  EXPECT_EQ(failure_of(1e300, read), "column 'a': the number does not fit float");
-  EXPECT_EQ(failure_of(-1e39, read), "column 'a': the number does not fit float");
-  EXPECT_EQ(failure_of(16777217, read), "column 'a': 16777217 does not fit float");
+  EXPECT_EQ(failure_of(1e300, read), "column 'a': the number does not fit into a float");
+  EXPECT_EQ(failure_of(-1e39, read), "column 'a': the number does not fit into a float");
+  EXPECT_EQ(failure_of(16777217, read), "column 'a': 16777217 does not fit into float");
 }
 
 TEST(Row, reads_a_decimal_from_what_has_exact_digits) {
@@ -159,7 +159,7 @@ TEST(Row, reads_a_decimal_from_what_has_exact_digits) {
             "numeric in PostgreSQL");
   EXPECT_EQ(failure_of("NaN", decimal), "column 'a': expected a decimal number such as 19.90, of at most 36 digits");
   EXPECT_EQ(failure_of(nullptr, decimal),
-            "column 'a' is NULL, read as text: read it as a std::optional, or call is_null() first");
+            "column 'a' is NULL, but is read as text: read it as a std::optional, or call is_null() first");
   const auto is_text = [](std::span<const Value> values) { return values[0].kind == ValueKind::Text; };
   EXPECT_TRUE(with_values(is_text, 19.90_dec));
   EXPECT_TRUE(with_values(is_text, std::optional<Decimal>(19.90_dec)));
@@ -171,15 +171,15 @@ TEST(Row, names_the_column_of_a_value_that_is_read_as_what_it_is_not) {
   const auto real = [](const Row& row) { (void)row.real(0); };
   const auto text = [](const Row& row) { (void)row.text(0); };
 
-  EXPECT_EQ(failure_of("7", integer), "column 'a' is text, read as an integer");
+  EXPECT_EQ(failure_of("7", integer), "column 'a' is text, but is read as an integer");
   EXPECT_EQ(failure_of(nullptr, integer),
-            "column 'a' is NULL, read as an integer: read it as a std::optional, or call is_null() first");
+            "column 'a' is NULL, but is read as an integer: read it as a std::optional, or call is_null() first");
   EXPECT_EQ(failure_of(nullptr, boolean), failure_of(nullptr, integer));
-  EXPECT_EQ(failure_of("yes", boolean), "column 'a' is text, read as an integer");
-  EXPECT_EQ(failure_of("2.5", real), "column 'a' is text, read as a number");
-  EXPECT_EQ(failure_of(7, text), "column 'a' is an integer, read as text");
+  EXPECT_EQ(failure_of("yes", boolean), "column 'a' is text, but is read as an integer");
+  EXPECT_EQ(failure_of("2.5", real), "column 'a' is text, but is read as a number");
+  EXPECT_EQ(failure_of(7, text), "column 'a' is an integer, but is read as text");
   EXPECT_EQ(failure_of(nullptr, text),
-            "column 'a' is NULL, read as text: read it as a std::optional, or call is_null() first");
+            "column 'a' is NULL, but is read as text: read it as a std::optional, or call is_null() first");
   EXPECT_NE(failure_of("7", [](const Row& row) { (void)row.get<int>(0); }), "");
   EXPECT_NE(failure_of("7", [](const Row& row) { (void)row.get<std::optional<int>>(0); }), "");
   EXPECT_NE(failure_of(nullptr, [](const Row& row) { (void)row.get<std::string>(0); }), "");
@@ -201,10 +201,10 @@ TEST(Row, does_not_cut_an_integer_that_its_type_cannot_hold) {
     return std::string();
   };
 
-  EXPECT_EQ(error(int(), 4294967297), "column 'a': 4294967297 does not fit int");
-  EXPECT_EQ(error(std::uint8_t(), -1), "column 'a': -1 does not fit unsigned char");
+  EXPECT_EQ(error(int(), 4294967297), "column 'a': 4294967297 does not fit into int");
+  EXPECT_EQ(error(std::uint8_t(), -1), "column 'a': -1 does not fit into unsigned char");
   // Compilers have names of their own for it.
-  EXPECT_EQ(error(std::uint64_t(), -1), "column 'a': -1 does not fit " + std::string(type_name<std::uint64_t>()));
+  EXPECT_EQ(error(std::uint64_t(), -1), "column 'a': -1 does not fit into " + std::string(type_name<std::uint64_t>()));
   for (const std::int64_t edge : {-129, 128}) EXPECT_NE(error(std::int8_t(), edge), "") << edge;
   for (const std::int64_t edge : {-128, 127}) EXPECT_EQ(error(std::int8_t(), edge), "") << edge;
   for (const std::int64_t edge : {-1, 65536}) EXPECT_NE(error(std::uint16_t(), edge), "") << edge;
@@ -222,7 +222,7 @@ TEST(Row, ends_the_callback_at_the_first_value_that_does_not_fit) {
   const auto done = rows.for_each(read);
 
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().message(), "column 'b': 5000000000 does not fit int");
+  EXPECT_EQ(done.error().message(), "column 'b': 5000000000 does not fit into int");
   EXPECT_EQ(got, std::vector<int>({1}));
   got.clear();
   rows.clear();
@@ -377,8 +377,7 @@ TEST(Row, fails_for_two_columns_that_are_called_as_a_field) {
 
   EXPECT_EQ(read_all(rows, read),
             std::string(type_name<Account>()) +
-                ": two columns are called 'id', the name of a field; give one of them another name, as in "
-                "`b.id as b_id`");
+                ": two columns have the name 'id' of a field: give one of them another name, as in `b.id as b_id`");
 }
 
 TEST(Row, names_the_column_of_a_field_that_its_value_is_not_for) {
@@ -387,11 +386,11 @@ TEST(Row, names_the_column_of_a_field_that_its_value_is_not_for) {
     State state = State::Open;
   };
   for (const auto& [number, state, message] :
-       {std::tuple<Value, Value, std::string_view>{128, "Open", "column 'number': 128 does not fit signed char"},
+       {std::tuple<Value, Value, std::string_view>{128, "Open", "column 'number': 128 does not fit into signed char"},
         {nullptr, "Open",
-         "column 'number' is NULL, read as an integer: read it as a std::optional, or call is_null() first"},
+         "column 'number' is NULL, but is read as an integer: read it as a std::optional, or call is_null() first"},
         {1, "open", "column 'state': expected Open, Paid"},
-        {1, 1, "column 'state' is an integer, read as text"}}) {
+        {1, 1, "column 'state' is an integer, but is read as text"}}) {
     Rows rows = named({"number\0state\0", 13}, {{number, state}});
     std::vector<Small> read;
     EXPECT_EQ(read_all(rows, read), message);
@@ -482,8 +481,9 @@ TEST(Row, has_no_column_beyond_its_last_and_says_who_asked) {
       (void)rows_of({{1, 2}}).for_each(beyond).is_ok();
       FAIL() << column;
     } catch (const Bug& bug) {
-      EXPECT_EQ(bug.what(),
-                "column " + std::to_string(column) + " is read from a row with 2 columns (a, b), counted from 0");
+      EXPECT_EQ(bug.what(), "column " + std::to_string(column) +
+                                " is read from a row with 2 columns (a, b); columns are counted "
+                                "from 0");
       EXPECT_EQ(bug.place().line(), line);
       EXPECT_TRUE(std::string(bug.place().file_name()).ends_with("row_test.cc"));
     }
@@ -526,8 +526,8 @@ TEST(Row, fails_for_a_text_that_is_no_such_value_and_names_the_column) {
   const std::pair<Value, std::string_view> cases[] = {
       {Value("draft"), "column 'b': expected a version such as 1.2"},
       {Value(""), "column 'b': expected a version such as 1.2"},
-      {Value(), "column 'b' is NULL, read as text: read it as a std::optional, or call is_null() first"},
-      {Value(7), "column 'b' is an integer, read as text"},
+      {Value(), "column 'b' is NULL, but is read as text: read it as a std::optional, or call is_null() first"},
+      {Value(7), "column 'b' is an integer, but is read as text"},
   };
   for (const auto& [value, message] : cases) {
     Rows rows = rows_of({{1, value}});

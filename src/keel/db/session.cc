@@ -17,8 +17,8 @@ Task<std::size_t> Session::stream_rows(Sql sql, Arguments, FunctionRef<Task<>(Ro
 
 bool Session::may_retry(const Error&) const noexcept { return false; }
 
-// Waits for a random time, whose maximum doubles with each attempt, so that transactions that collided do not collide
-// again.
+// Waits for a random time, so that transactions that conflicted do not conflict again; the maximum of this time doubles
+// with each attempt.
 Task<> Session::pause(int attempts, RetryOptions retry) {
   const std::int64_t most = std::max<std::int64_t>(
       std::min(retry.pause_max.count_ns(), retry.pause_min.count_ns() << std::min(attempts, 20)), 1);

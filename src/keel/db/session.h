@@ -1,4 +1,4 @@
-// keel/db/session.h — the interface common to all databases: statements, and transactions of several statements.
+// keel/db/session.h — the interface that all databases share: statements, and transactions of several statements.
 //
 //   Task<User> find(db::Session& session, std::int64_t id) {
 //     co_return co_await session.query_one<User>("select id, name from users where id = $1", id);
@@ -12,25 +12,26 @@
 //     co_await transaction.commit();                 // destroyed without it: rolled back
 //   }
 //
-// Rows are read into structs by column names (row.h). A struct that is the only argument supplies its fields as named
-// parameters (sql.h):
+// Rows are read into structs by the names of columns (row.h). If the only argument of a statement is a struct, its
+// fields are the named parameters (sql.h):
 //
 //   const auto orders = co_await session.query_many<Order>("select id, customer from orders where state = $1", state);
 //   co_await session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
 //
-// A result larger than memory is read in parts; the next rows are read after the callback has completed:
+// A result larger than memory is read in parts; the next part is read after the callback for the previous part has
+// completed:
 //
 //   Task<> write(std::span<const Order> orders);
 //   co_await session.stream<Order>("select id, customer from orders order by id", write);
 //
-// A savepoint lets a part of a transaction fail while the rest continues:
+// With a savepoint, a part of a transaction can fail while the rest of the transaction continues:
 //
 //   db::Savepoint point = co_await transaction.savepoint();
 //   const auto booked = co_await attempt(book(transaction, seat));
 //   if (booked) co_await point.release();            // destroyed without it: what was done since is undone
 //
-// A transaction may have an isolation level, and may be read-only. When the database aborts a transaction because of a
-// concurrent one, transact() runs the body again from its beginning:
+// A transaction may have an isolation level, and may be read-only. If the database aborts a transaction because of a
+// concurrent transaction, transact() runs the body again from its beginning:
 //
 //   auto move = [&](db::Transaction& transaction) -> Task<> { co_await transaction.execute(…); };
 //   co_await session.transact({.isolation = db::Isolation::Serializable}, move);
@@ -38,31 +39,32 @@
 //   auto report = co_await session.begin({.isolation = db::Isolation::RepeatableRead, .read_only = true});
 //
 // A back end derives from Session and implements its virtual functions; the typed calls pack their arguments into one
-// flat array and call these virtual functions. Each back end has a folder below db/ and a header that documents what it
-// adds.
+// flat array and call these virtual functions. Each back end has a folder below db/, and a header there that documents
+// what the back end adds.
 //
-// Result:    query() returns the number of rows; `on_row` is called on the awaiting executor once all rows have
-//            arrived. execute() returns the number of changed rows, once the change is as durable as the database
-//            promises. stream() returns the number of rows, which all come from one snapshot.
-// Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that an error has ended),
+// Result:    query() returns the number of rows; it calls `on_row` on the executor of the awaiting task, after all rows
+//            have arrived. execute() returns the number of changed rows when the change is as durable as the database
+//            promises. stream() returns the number of rows, which all belong to one snapshot.
+// Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that has been ended by an error),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
 //            is full, or a result is too large), Unavailable (the database is closing, or the data cannot be accessed;
-//            whether a write took effect is then unknown), DataLoss, Internal (wrong SQL; a value that is read as
-//            another type, row.h; a write of the session that would wait for a transaction that its own task holds),
-//            DeadlineExceeded and Cancelled; Unsupported (stream() of a database that cannot stream). The message is
-//            that of the database. All errors but NotFound, Cancelled and a full queue are from the environment
-//            (base/error.h), so that a server responds with 500 or above, and name the statement and the place of the
-//            call. on_error() (task/on_error.h) turns the error of a unique key into a 409 in one line.
-// Bugs:      a statement of a Transaction that was moved from (base/bug.h).
+//            in the latter case it is unknown whether a write took effect), DataLoss, Internal (wrong SQL; a value that
+//            is read as another type, row.h; a write of the session that would wait for a transaction that its own task
+//            holds), DeadlineExceeded, Cancelled, and Unsupported (stream() of a database that cannot stream). The
+//            message is that of the database. All errors except NotFound, Cancelled and a full queue are from the
+//            environment (base/error.h), so a server responds to them with a status of 500 or above. These errors name
+//            the statement and the place of the call. on_error() (task/on_error.h) can turn the error of a unique key
+//            into a 409.
+// Bugs:      a statement is run on a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
-//            callback whose captures have destructors, and a struct of arguments that has one, must be a named
-//            variable: as a temporary in the awaiting expression it does not compile, because GCC 12 would destroy it
-//            twice (task/compiler_test.cc).
+//            callback whose captures have destructors must be a named variable, and so must a struct of arguments that
+//            has a destructor: a temporary within an awaited expression does not compile, because GCC 12 would destroy
+//            it twice (task/compiler_test.cc).
 // Lifetime:  a session must outlive its tasks and transactions.
 // Threads:   any thread; tasks run on executors.
-// Cancel:    a call is cancelled by the stop token or the deadline of the awaiting task. A waiting write is removed and
-//            has no effect; a write that has begun is completed first. A running read is interrupted.
-// Cost:      an indirect call per statement, and none per row or column except `on_row`; no heap.
+// Cancel:    the stop token or the deadline of the awaiting task cancels a call. A write that waits is removed and has
+//            no effect; a write that has begun is completed. A running read is interrupted.
+// Cost:      an indirect call for each statement, and none for each row or column except `on_row`; no heap.
 
 #pragma once
 
@@ -85,83 +87,85 @@ class Session;
 class Transaction;
 
 namespace internal {
-// GCC 12 destroys an aggregate that is made within an awaiting expression twice (task/compiler_test.cc).
+// Whether a T that is created within an awaited expression must be rejected, because GCC 12 would destroy the object
+// twice (task/compiler_test.cc).
 template <class T>
 concept MadeInCall =
     !std::is_reference_v<T> && StructArgument<std::remove_const_t<T>> && !std::is_trivially_destructible_v<T>;
 template <class T>
 [[noreturn]] void refuse_made_in_call() {
   static_assert(!MadeInCall<T>,
-                "pass the struct of the arguments as a named variable, not a temporary: const Line line{...}; "
+                "the struct of the arguments must be a named variable, not a temporary: const Line line{...}; "
                 "co_await session.execute(sql, line)");
   __builtin_unreachable();
 }
 }  // namespace internal
 
-// Produces the compiler's message in the functions that keel gen sql writes.
+// Called by the functions that `keel gen sql` writes, so that the compiler shows this message.
 template <class T>
 void refuse_made_in_call() noexcept {
-  static_assert(
-      std::is_trivially_destructible_v<T>,
-      "pass the parameters of a query as a named variable, not a temporary: const queries::AddOrderParams order{...}; "
-      "co_await queries::add_order(session, order)");
+  static_assert(std::is_trivially_destructible_v<T>,
+                "the struct of a query's parameters must be a named variable, not a temporary: const "
+                "queries::AddOrderParams order{...}; "
+                "co_await queries::add_order(session, order)");
 }
 
 // The result of execute(): the number of changed rows, and the last inserted id.
 struct Written {
-  std::int64_t changes = 0;         // Rows inserted, updated or deleted by the statement itself.
-  std::int64_t last_insert_id = 0;  // 0 when the statement inserted nothing.
+  std::int64_t changes = 0;         // The rows that the statement itself inserted, updated or deleted.
+  std::int64_t last_insert_id = 0;  // 0 if the statement inserted nothing.
 };
 
-// The changes of other transactions that a transaction sees. A database may use a stronger level than requested: SQLite
-// always uses Serializable.
+// Which changes of other transactions a transaction sees. A database may use a stronger level than the one requested:
+// SQLite always uses Serializable.
 enum class Isolation : std::uint8_t {
   Default,        // The database's own default.
-  ReadCommitted,  // Each statement sees the data committed before it began.
-  // All statements see the data committed before the first one began. Conflict: another transaction has changed a row
-  // that this one changes.
+  ReadCommitted,  // Each statement sees the data that was committed before the statement began.
+  // All statements see the data that was committed before the transaction's first statement began. Conflict: another
+  // transaction has changed a row that this transaction also changes.
   RepeatableRead,
-  Serializable,  // Transactions behave as if they ran one after another. Conflict: no such order exists.
+  // Transactions behave as if they ran one after the other in some order. Conflict: no order has the same effect.
+  Serializable,
 };
 
-// The isolation of a transaction from concurrent ones.
+// How a transaction is isolated from concurrent transactions.
 struct TransactionOptions {
   Isolation isolation = Isolation::Default;
-  // The transaction only reads: a statement that would change data fails with FailedPrecondition. It never waits for a
-  // writer, and no writer waits for it.
+  // Whether the transaction only reads: then a statement that would change data fails with FailedPrecondition. A
+  // read-only transaction never waits for a writer, and no writer waits for it.
   bool read_only = false;
-  // For a transaction that is Serializable and read_only: the first statement may wait until a Conflict is no longer
+  // For a transaction that is Serializable and read_only: its first statement may wait until a Conflict is no longer
   // possible.
   bool deferrable = false;
 };
 
-// Options of transact(): the number of attempts, and the longest pause between two attempts, which is random and grows
-// from pause_min.
+// Options of transact(): the maximum number of attempts, and the limits of the pause between two attempts. The pause is
+// random; its maximum grows from pause_min to pause_max.
 struct RetryOptions {
   int attempts_max = 10;
   Duration pause_min = 2_ms;
   Duration pause_max = 200_ms;
 };
 
-// The typed calls of both Session and Transaction: a function that takes Queries& can run in either.
+// The typed calls that Session and Transaction share: a function that takes a Queries& works with both.
 class Queries {
  public:
-  // Calls `on_row`, void(const Row&), with each row, and returns the number of rows.
+  // Calls `on_row`, a void(const Row&), with each row; returns the number of rows.
   template <class F, class... A>
   Task<std::size_t> query(SqlOf<A...> sql, F&& on_row, const A&... arguments);
-  // The first row, converted by read_as<T> (row.h). NotFound when there is no row: a client gets 404 "not found", and
-  // the log line names the statement and its place.
+  // Returns the first row, converted by read_as<T> (row.h). NotFound if there is no row: an HTTP client then gets 404
+  // "not found", and the log line names the statement and its place.
   template <class T, class... A>
   Task<T> query_one(SqlOf<A...> sql, const A&... arguments);
   template <class T, class... A>
   Task<std::optional<T>> query_optional(SqlOf<A...> sql, const A&... arguments);
   template <class T, class... A>
   Task<std::vector<T>> query_many(SqlOf<A...> sql, const A&... arguments);
-  // Runs the statement and discards its rows.
+  // Runs the statement, and discards the rows that it returns.
   template <class... A>
   Task<Written> execute(SqlOf<A...> sql, const A&... arguments);
 
-  // Exists only to give a clear compiler message for a struct that is made in the call.
+  // This overload exists only so that the compiler gives a clear message when the struct is created within the call.
   template <class F, internal::MadeInCall A>
   Task<std::size_t> query(const auto&, F&&, A&&) {
     internal::refuse_made_in_call<A>();
@@ -184,7 +188,7 @@ class Queries {
   }
 
  protected:
-  // `transaction` is 0, or the number of the transaction that the statements belong to.
+  // `transaction` is the number of the transaction to which the statements belong, or 0.
   Queries(Session& session, std::uint64_t transaction) noexcept : session_(&session), transaction_(transaction) {}
   Queries(const Queries&) = delete;
   Queries& operator=(const Queries&) = delete;
@@ -214,39 +218,41 @@ class Queries {
   std::uint64_t transaction_;
 };
 
-// A transaction that is destroyed without commit() is rolled back. Its statements run one at a time, and it must not be
-// moved while one of them is awaited. A failing statement has no effect, and the transaction continues. Errors in
-// addition to those of statements: Conflict when the transaction has ended, or when an error in it has ended it;
-// DeadlineExceeded when the back end has rolled it back because it took too long.
+// A Transaction that is destroyed without commit() is rolled back. The statements of a Transaction run one at a time,
+// and the Transaction must not be moved while one of them is awaited. A statement that fails has no effect, and the
+// transaction continues. Errors, in addition to those of statements: Conflict if the transaction has ended, even if an
+// error in the transaction has ended it; DeadlineExceeded if the back end has rolled the transaction back because the
+// transaction took too long.
 //
-// Between begin() and the end, the task that called begin() writes through the transaction. In a back end with one
-// writer at a time (SQLite), a write through the session by that task, by a task that it awaits, or by a task in its
-// with_timeout, all or any would wait for itself: such a write fails immediately with Internal. Tasks of a Scope wait
-// until the writer is free.
+// From begin() until the transaction ends, the task that called begin() must write through the transaction. In a back
+// end with one writer at a time (SQLite), a write through the session by that task, by a task that it awaits, or by a
+// task in its with_timeout(), all() or any(), would wait for the task's own transaction: such a write fails immediately
+// with Internal. Writes of other tasks, such as those of a Scope, wait until the writer is free.
 class [[nodiscard]] Transaction : public Queries {
  public:
-  // For back ends: `number` identifies the transaction within `session` and is not 0.
+  // For back ends: `number` identifies the transaction within `session`, and must not be 0.
   Transaction(Session& session, std::uint64_t number) noexcept : Queries(session, number) {}
   Transaction(Transaction&& other) noexcept : Queries(*std::exchange(other.session_, nullptr), other.transaction_) {}
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction() { roll_back(); }
 
-  // On success the changes are as durable as the database promises. The transaction is over afterwards, whatever the
-  // result, unless commit() was cancelled before it began.
+  // After a success, the changes are as durable as the database promises. After commit() the transaction has ended,
+  // whatever the result, unless commit() was cancelled before it began.
   Task<> commit(std::source_location place = std::source_location::current());
-  // Undoes the changes. Returns immediately. Does nothing when the transaction has ended, or was moved from.
+  // Undoes the changes. Returns immediately. Does nothing if the transaction has ended, or was moved from.
   void roll_back() noexcept;
 
-  // Marks the current state of the transaction, so that every later change can be undone. Savepoints can be nested.
+  // Marks the current state of the transaction, so that all later changes can be undone together. Savepoints can be
+  // nested.
   Task<Savepoint> savepoint(std::source_location place = std::source_location::current());
 };
 
-// A savepoint that is destroyed without release() undoes the changes of its transaction since the savepoint was made,
-// and the transaction continues. Ending a savepoint ends all savepoints made after it; ending the transaction ends all
-// of its savepoints. A savepoint may be moved, and must not outlive the session.
+// A Savepoint that is destroyed without release() undoes the changes that the transaction has made since the savepoint
+// was made; the transaction continues. When a savepoint ends, all savepoints that were made after it end, too; when the
+// transaction ends, all of its savepoints end. A Savepoint may be moved, and must not outlive the session.
 class [[nodiscard]] Savepoint {
  public:
-  // For back ends: `number` identifies the savepoint within the transaction and is not 0.
+  // For back ends: `number` identifies the savepoint within the transaction, and must not be 0.
   Savepoint(Session& session, std::uint64_t transaction, std::uint64_t number) noexcept
       : session_(&session), transaction_(transaction), number_(number) {}
   Savepoint(Savepoint&& other) noexcept
@@ -256,12 +262,13 @@ class [[nodiscard]] Savepoint {
     if (session_ != nullptr) roll_back();
   }
 
-  // Keeps the changes since the savepoint as a part of the transaction, which can still be committed or rolled back.
-  // Conflict: the savepoint or its transaction is over. If release() is cancelled before it begins, the savepoint stays
-  // open.
+  // Ends the savepoint, and keeps the changes since then as a part of the transaction, which can still be committed or
+  // rolled back.
+  // Conflict: the savepoint or its transaction has ended. If release() is cancelled before it begins, the savepoint
+  // stays open.
   Task<> release();
-  // Ends the savepoint. The changes since it was made are undone before the next statement of the transaction runs.
-  // Returns immediately. Does nothing when the savepoint has ended.
+  // Ends the savepoint. The changes since the savepoint was made are undone before the next statement of the
+  // transaction runs. Returns immediately. Does nothing if the savepoint has ended.
   void roll_back() noexcept;
 
  private:
@@ -274,17 +281,18 @@ class Session : public Queries {
  public:
   virtual ~Session();
 
-  // `place` is used for log entries about the transaction.
+  // Log entries about the transaction name `place`.
   Task<Transaction> begin(TransactionOptions options = {},
                           std::source_location place = std::source_location::current()) {
     return begin_transaction(options, place);
   }
 
-  // Awaits `body`, Task<T>(Transaction&), commits the transaction, and returns the T; if `body` fails, the transaction
-  // is rolled back. When the database aborts the transaction because of a concurrent one (a serialisation failure, a
-  // deadlock), even at the commit, `body` is called again from its beginning with a new transaction, so that its other
-  // effects also happen again. After attempts_max calls the result is the last Conflict. A commit whose outcome is
-  // unknown is not repeated. SQLite never aborts a transaction for this reason.
+  // Awaits `body`, a Task<T>(Transaction&), commits the transaction, and returns the T; if `body` fails, the
+  // transaction is rolled back. If the database aborts the transaction because of a concurrent transaction (a
+  // serialization failure, a deadlock), even at the commit, `body` is called again from its beginning with a new
+  // transaction, so its other effects happen again, too. After attempts_max calls of `body`, the result is the last
+  // Conflict. If the outcome of a commit is unknown, `body` is not called again. SQLite never aborts a transaction for
+  // this reason.
   template <class F>
     requires std::is_invocable_v<F&, Transaction&>
   std::invoke_result_t<F&, Transaction&> transact(TransactionOptions options, F&& body, RetryOptions retry = {},
@@ -296,15 +304,15 @@ class Session : public Queries {
     return transact(TransactionOptions(), body, {}, place);
   }
 
-  // Reads the rows in parts, converted by read_as<T> (row.h): awaits `on_rows`, Task<>(std::span<const T>), for each
-  // part until there are none, and returns the number of rows. The rows are valid until `on_rows` completes; its error
-  // ends the stream. A connection and a snapshot are held until the stream ends, so give the task a deadline.
+  // Reads the rows in parts, converted by read_as<T> (row.h): awaits `on_rows`, a Task<>(std::span<const T>), for each
+  // part, and returns the number of rows. The rows are valid until `on_rows` completes; if `on_rows` fails, the stream
+  // ends with its error. The stream holds a connection and a snapshot until it ends, so give the task a deadline.
   template <class T, class F, class... A>
   Task<std::size_t> stream(SqlOf<A...> sql, F&& on_rows, const A&... arguments);
 
  protected:
   Session() noexcept : Queries(*this, 0) {}
-  // The number that the back end's begin() returned, for functions that a back end adds to transactions.
+  // For functions that a back end adds to transactions: the number with which the back end made the Transaction.
   static std::uint64_t number_of(const Transaction& transaction) noexcept { return transaction.transaction_; }
 
  private:
@@ -320,23 +328,24 @@ class Session : public Queries {
   friend class Queries;
   friend class Savepoint;
   friend class Transaction;
-  // Each back end implements the functions below. `transaction` is 0, or a number that begin() returned; `savepoint` is
-  // a number that savepoint() returned; `place` is the call that began the transaction, for log entries about it.
+  // Each back end implements the functions below. `transaction` is the number of a Transaction that begin() has made,
+  // or 0; `savepoint` is the number of a Savepoint that savepoint() has made; `place` is the call that began the
+  // transaction, for log entries about the transaction.
   virtual Task<Transaction> begin_transaction(TransactionOptions options, std::source_location place) = 0;
-  // Whether a transaction that failed with this error may succeed if it is repeated as a whole.
+  // Whether a transaction that failed with this error may succeed if the whole transaction is repeated.
   virtual bool may_retry(const Error& error) const noexcept;
   virtual Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                        std::uint64_t transaction) = 0;
   virtual Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) = 0;
-  // Awaits `on_rows` with at least one row at a time, and reads the next rows only after it has completed.
+  // Awaits `on_rows` with one or more rows at a time, and reads the next rows only after `on_rows` has completed.
   virtual Task<std::size_t> stream_rows(Sql sql, Arguments arguments, FunctionRef<Task<>(Rows&)> on_rows);
   virtual Task<> commit(std::uint64_t transaction) = 0;
-  // Returns immediately. Does nothing for a transaction that has ended.
+  // Returns immediately. Does nothing if the transaction has ended.
   virtual void roll_back(std::uint64_t transaction) noexcept = 0;
   virtual Task<Savepoint> savepoint(std::uint64_t transaction) = 0;
   virtual Task<> release(std::uint64_t transaction, std::uint64_t savepoint) = 0;
-  // Returns immediately; the rollback happens before the transaction's next statement. Does nothing for a savepoint
-  // that has ended.
+  // Returns immediately; the rollback happens before the transaction's next statement. Does nothing if the savepoint
+  // has ended.
   virtual void roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept = 0;
 };
 
@@ -359,7 +368,7 @@ Task<std::size_t> Queries::query(SqlOf<A...> sql, F&& on_row, const A&... argume
       "a row callback cannot be a task: copy what you need of the row, and await after query()");
   static_assert(
       std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-      "pass a row callback that captures by value as a named variable, not a temporary: auto on_row = [...] { ... }; "
+      "a row callback that captures by value must be a named variable, not a temporary: auto on_row = [...] { ... }; "
       "co_await session.query(sql, on_row)");
   return session(sql.place()).query_rows(sql, pack(sql, arguments...), on_row, transaction_);
 }
@@ -431,10 +440,10 @@ template <class T, class F, class... A>
 Task<std::size_t> Session::stream(SqlOf<A...> sql, F&& on_rows, const A&... arguments) {
   static_assert(
       std::is_invocable_v<F&, std::span<const T>>,
-      "the second argument of stream<T>() must be callable with some of the rows, as Task<>(std::span<const T>)");
+      "the second argument of stream<T>() must be callable with a batch of rows, as Task<>(std::span<const T>)");
   static_assert(
       std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-      "pass a callback that captures by value as a named variable, not a temporary: auto on_rows = [...] { ... }; "
+      "a callback that captures by value must be a named variable, not a temporary: auto on_rows = [...] { ... }; "
       "co_await session.stream<T>(sql, on_rows)");
   return stream_as<T>(sql, pack(sql, arguments...), on_rows);
 }
@@ -454,7 +463,7 @@ std::invoke_result_t<F&, Transaction&> Session::transact(TransactionOptions opti
       requires { typename std::invoke_result_t<F&, Transaction&>::promise_type; },
       "the body of transact() must be callable as Task<T>(db::Transaction&)");
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "pass a body that captures by value as a named variable, not a temporary: auto body = [...] { ... }; "
+                "a body that captures by value must be a named variable, not a temporary: auto body = [...] { ... }; "
                 "co_await session.transact(options, body)");
   return transact_as<typename std::invoke_result_t<F&, Transaction&>::Value>(options, body, retry, place);
 }

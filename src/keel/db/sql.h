@@ -1,26 +1,27 @@
-// keel/db/sql.h — SQL text that is known when the program is compiled, and its arguments.
+// keel/db/sql.h — SQL text that is known at compile time, and its arguments.
 //
-// Sql can be made only from a string literal, so that input text can never become SQL. `$1`, `$2`, … are the
-// placeholders for every database; a `$1` in a literal, in a quoted name or in a comment is not a placeholder. Literals
+// An Sql can be made only from a string literal, so that input text can never become SQL. For every database the
+// placeholders are `$1`, `$2`, …; a `$1` in a literal, in a quoted name or in a comment is not a placeholder. Literals
 // include PostgreSQL's dollar-quoted literals, $$it's$$, and its literals with escapes, e'it\'s'. A [name] in brackets
-// is a quoted name; directly after a name, `]` or `)`, brackets are an index: array[$1], tags[$2]. SqlFor<N> is an Sql
-// with exactly the parameters $1 to $N: a wrong number of arguments does not compile.
+// is a quoted name; but directly after a name, `]` or `)`, brackets contain an index: array[$1], tags[$2]. SqlFor<N> is
+// an Sql whose parameters are exactly $1 to $N: a wrong number of arguments does not compile.
 //
 //   database.query_one<User>("select id, name from users where id = $1", id);
 //
-// A struct that is the only argument supplies its fields by their names (data/fields.h). NamedSql<T> is an Sql whose
-// parameters are fields of a T: a name without a field does not compile, nor does a mix of numbers and names. Fields
-// that the text does not use may have any type; the others must have a type that a statement accepts (value.h).
+// If the only argument is a struct, its fields are the arguments, by their names (data/fields.h). NamedSql<T> is an Sql
+// whose parameters are fields of a T: a name for which there is no field does not compile, nor does a mix of numbers
+// and names. Fields that the text does not use may have any type; the other fields must have a type that a statement
+// accepts (value.h).
 //
 //   session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
 //
-// An Sql records the place in the source where its literal was converted: in the examples above, the call. An error of
-// the statement names the text and this place.
+// An Sql records the source location at which its literal was converted, which is the call in the examples above. An
+// error of a statement names its text and this place.
 //
-// For back ends: named parameters are numbered from 1 in the order of their first use, and their values arrive in that
-// order. for_each_placeholder() finds them, for a database that supports only numbered parameters.
+// For back ends: named parameters are numbered from 1 in the order in which they first occur, and their values arrive
+// in that order. for_each_placeholder() finds them, for a database that supports only numbered parameters.
 //
-// Lifetime: the text lives as long as the process, so that its address identifies it in statement caches.
+// Lifetime: the text lives as long as the process; therefore statement caches can identify the text by its address.
 // Threads:  values.
 // Cost:     none at run time: the compiler counts the parameters.
 
@@ -46,15 +47,16 @@ inline constexpr int parameters_max = 99;
 
 // A parameter in the text of a statement: its number or its name.
 struct Placeholder {
-  std::size_t offset;     // The offset of its `$`.
+  std::size_t offset;     // The offset of the `$` in the text.
   std::string_view name;  // The text after the `$`: "1", "sku".
-  int number;             // 0 when the name is not a number of at least 1.
+  int number;             // The number; 0 if the name is not a number of at least 1.
 
   constexpr bool is_named() const noexcept { return !name.empty() && !ascii::is_digit(name[0]); }
 };
 
-// The size of the dollar-quoted literal (PostgreSQL's) at the beginning of `text`: $$it's$$, $tag$a $$ b$tag$. The size
-// of all of `text` if the literal does not end; 0 if `text` does not begin with one.
+// The size of the dollar-quoted literal (PostgreSQL's) at the beginning of `text`, such as $$it's$$ or $tag$a $$
+// b$tag$. The result is the size of the whole `text` if the literal does not end, and 0 if `text` does not begin with a
+// dollar-quoted literal.
 constexpr std::size_t dollar_quoted_size(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && text[end] != '$') {
@@ -69,9 +71,9 @@ constexpr std::size_t dollar_quoted_size(std::string_view text) {
   return close == std::string_view::npos ? text.size() : close + quote.size();
 }
 
-// The size of the literal with escapes (PostgreSQL's) at the beginning of `text`: e'it\'s'. Another literal on a later
-// line continues the first one if only blanks and `--` comments are between them. The size of all of `text` if the
-// literal does not end; 0 if `text` does not begin with one.
+// The size of the literal with escapes (PostgreSQL's) at the beginning of `text`, such as e'it\'s'. The literal is
+// continued by another literal on a later line if only blanks and `--` comments are between them. The result is the
+// size of the whole `text` if the literal does not end, and 0 if `text` does not begin with a literal with escapes.
 constexpr std::size_t escaped_quoted_size(std::string_view text) {
   if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E') || text[1] != '\'') return 0;
   std::size_t at = 1;
@@ -99,8 +101,8 @@ constexpr std::size_t escaped_quoted_size(std::string_view text) {
 }
 
 // The size of the comment at the beginning of `text`, without the newline after a `--` comment; 0 if `text` does not
-// begin with a comment. Comments nest in PostgreSQL, but not in SQLite: a comment that does not end when nesting is
-// counted ends at its first `*/`.
+// begin with a comment. Comments nest in PostgreSQL, but not in SQLite: if a comment has no end when nesting is
+// counted, it ends at the first `*/`.
 constexpr std::size_t comment_size(std::string_view text) {
   constexpr std::size_t none = std::string_view::npos;
   if (text.starts_with("--")) {
@@ -133,9 +135,10 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
     const char c = text[at];
     const char before = at == 0 ? ' ' : text[at - 1];
     if (c == '[' && (is_name(before) || before == '"' || before == ']' || before == ')')) {
-      ++at;  // The index of a PostgreSQL array, or its elements: tags[$1], array[$1, $2].
+      ++at;  // The brackets contain the index or the elements of a PostgreSQL array: tags[$1], array[$1, $2].
     } else if (c == '\'' || c == '"' || c == '`' || c == '[') {
-      // A doubled quote ends one literal and begins the next, which has the same effect.
+      // A doubled quote is treated as the end of a literal and the beginning of the next one, which has the same
+      // effect.
       const char end = c == '[' ? ']' : c;
       for (++at; at < text.size() && text[at] != end; ++at) {
       }
@@ -157,15 +160,16 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
       while (at < text.size() && is_name(text[at])) ++at;
       f(Placeholder{start, text.substr(start + 1, at - start - 1), number});
     } else if (is_name(c)) {
-      while (at < text.size() && is_name(text[at])) ++at;  // `a$1` is a name.
+      // In a name such as `a$1`, the `$` does not begin a placeholder.
+      while (at < text.size() && is_name(text[at])) ++at;
     } else {
       ++at;
     }
   }
 }
 
-// The number of parameters in `text`: the highest $n. -1 when a lower number is missing, when there are more than
-// parameters_max, or when a placeholder is not a number.
+// The number of parameters in `text`, which is the highest $n; -1 if a lower number is missing, if there are more than
+// parameters_max, or if a placeholder is not a number.
 constexpr int count_parameters(std::string_view text) {
   bool seen[parameters_max + 1] = {};
   int highest = 0;
@@ -183,7 +187,7 @@ constexpr int count_parameters(std::string_view text) {
   return good ? highest : -1;
 }
 
-// The number of different names of its parameters. -1 when a placeholder is not a name, or there are more than
+// The number of different names of parameters in `text`; -1 if a placeholder is not a name, or if there are more than
 // parameters_max.
 constexpr int count_names(std::string_view text) {
   std::string_view seen[parameters_max];
@@ -202,7 +206,8 @@ constexpr int count_names(std::string_view text) {
 }
 
 namespace internal {
-// These functions are not constexpr on purpose: the compiler's message then names the function that would be called.
+// These functions are not constexpr, so that a call of one of them is a compile-time error whose message contains the
+// function's name.
 void sql_parameters_are_numbered_from_1_without_gaps();
 void sql_has_another_number_of_parameters_than_arguments_were_given();
 void sql_has_parameters_with_names_and_its_only_argument_is_no_struct_with_these_fields();
@@ -211,7 +216,7 @@ void sql_has_no_parameters_with_the_names_of_fields_of_the_struct_that_is_its_ar
 void sql_has_a_parameter_whose_name_is_no_field_of_the_struct();
 void sql_has_a_parameter_whose_field_is_nothing_that_a_column_holds();
 
-// Rejects text whose parameters count_parameters() cannot count.
+// Rejects a text whose parameters count_parameters() cannot count.
 consteval void refuse_parameters(std::string_view text) {
   bool has_names = false;
   bool has_others = false;
@@ -222,7 +227,8 @@ consteval void refuse_parameters(std::string_view text) {
   if (!has_names) sql_parameters_are_numbered_from_1_without_gaps();
 }
 
-// The field of each parameter of `text`, in the order of the parameters; returns the number of parameters.
+// Sets `fields` to the index of the field for each parameter of `text`, in the order of the parameters; returns the
+// number of parameters.
 consteval int find_named_fields(std::string_view text, std::span<const std::string_view> names,
                                 const bool* are_arguments, std::uint8_t* fields) {
   int count = 0;
@@ -263,23 +269,24 @@ struct AreArguments<keel::internal::TypeList<Field...>> {
 template <class T>
 struct NotLiteral {
   static_assert(std::is_array_v<T>,
-                "SQL must be a string literal, or a constexpr array of char outside of functions: write $1, $2, ... "
-                "for values, and pass these as arguments");
+                "SQL must be a string literal, or a constexpr array of char outside of functions: write $1, $2, ... in "
+                "place of values, and pass the values as arguments");
   static constexpr bool is_allowed = true;
 };
 template <class T>
 concept Text = !std::is_array_v<T> && std::is_convertible_v<const T&, std::string_view>;
 }  // namespace internal
 
-// Captures the place of a call in a default argument of a consteval constructor, within an awaited expression: GCC 14
-// does not accept an object there, and Clang passes the bare pointer only to std::source_location.
+// These macros capture the place of a call in a default argument of a consteval constructor, even within an awaited
+// expression: GCC 14 does not accept an object as this default argument, and Clang converts the pointer only to a
+// std::source_location.
 #ifdef __clang__
-// The type of a place in the source.
+// The type that stores a source location.
 #define KEEL_PLACE std::source_location
-// Declares a last parameter that gets the place of the caller.
+// Declares a last parameter whose default is the place of the call.
 #define KEEL_CALLER std::source_location place = std::source_location::current()
 #else
-#define KEEL_PLACE const void*  // The whole content of a std::source_location.
+#define KEEL_PLACE const void*  // A std::source_location contains nothing but this pointer.
 #define KEEL_CALLER const void* place = __builtin_source_location()
 #endif
 
@@ -318,13 +325,13 @@ class SqlFor : public Sql {
       internal::sql_has_another_number_of_parameters_than_arguments_were_given();
     }
   }
-  // Exists only to give a clear compiler message for text that is made at run time.
+  // This overload exists only so that the compiler gives a clear message for text that is made at run time.
   template <internal::Text T>
     requires internal::NotLiteral<T>::is_allowed
   SqlFor(const T& text);
 };
 
-// A struct whose fields are the arguments, by name.
+// A struct whose fields are the arguments of a statement, by name.
 template <class T>
 concept StructArgument =
     std::is_class_v<T> && !StatementArgument<T> &&
@@ -335,7 +342,7 @@ class NamedSql : public Sql {
  public:
   template <std::size_t Size>
   consteval NamedSql(const char (&literal)[Size], KEEL_CALLER) : NamedSql(std::string_view(literal, Size - 1), place) {}
-  // This overload exists only for the compiler's message about text that is made at run time.
+  // This overload exists only so that the compiler gives a clear message for text that is made at run time.
   template <internal::Text Made>
     requires internal::NotLiteral<Made>::is_allowed
   NamedSql(const Made& text);
@@ -350,7 +357,7 @@ class NamedSql : public Sql {
   struct Parameters {
     std::uint8_t field[Fields<T>::count + 1] = {};
     int count = 0;
-    std::uint64_t taken = 0;  // A bit for each field.
+    std::uint64_t taken = 0;  // One bit for each field; the bit is set if the field is a parameter.
   };
   static consteval Parameters find(std::string_view literal) {
     Parameters found;
@@ -386,11 +393,11 @@ decltype(auto) as_sql_or_null(const T& field) {
 }
 }  // namespace internal
 
-// The type of Sql that takes these arguments.
+// The type of Sql for statements with these arguments.
 template <class... A>
 using SqlOf = typename internal::SqlType<A...>::Type;
 
-// Calls f with the arguments as Values in the order of the parameters; they are valid during the call.
+// Calls f with the arguments as Values, in the order of the parameters; the Values are valid during the call.
 template <class F, class... A>
 decltype(auto) with_arguments(const SqlFor<sizeof...(A)>&, F&& f, const A&... arguments) {
   static_assert(

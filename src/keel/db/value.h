@@ -1,16 +1,16 @@
 // keel/db/value.h — one SQL value, and the arguments of a statement.
 //
 // Value is a view: text and blobs refer to the caller's bytes. Arguments copies several Values and their bytes into one
-// pool block; a statement owns it while it waits for its turn.
+// pool block; a statement owns the Arguments while it waits for its turn.
 //
-// bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit type does not compile); an empty std::optional, a
-// Patch without a value and nullptr are NULL. An argument of a type written as text (base/text_value.h), such as Uuid,
-// becomes that text; a Timestamp becomes its ordered_text(), which sorts by time (data/timestamp.h). An enum becomes
-// the name of its value (data/enum_names.h); a value without a name is a Bug (base/bug.h). std::vector<std::byte> is a
-// blob.
+// A bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit type does not compile); an empty std::optional,
+// a Patch without a value and nullptr become NULL. An argument of a type that is written as text (base/text_value.h),
+// such as Uuid, becomes that text; a Timestamp becomes its ordered_text(), whose order is the order of time
+// (data/timestamp.h). An enum becomes the name of its value (data/enum_names.h); a value that has no name is a Bug
+// (base/bug.h). A std::vector<std::byte> becomes a blob.
 //
-// Threads: values; Arguments may be moved to another thread.
-// Cost:    Arguments takes one pool block, and no heap.
+// Threads: values; an Arguments may be moved to another thread.
+// Cost:    an Arguments takes one pool block, and no heap.
 
 #pragma once
 
@@ -55,7 +55,8 @@ struct Value {
   constexpr Value(const std::optional<T>& value) noexcept : Value(value ? Value(*value) : Value()) {}
 
   ValueKind kind = ValueKind::Null;
-  // The size in bytes of a text or blob. A text or blob larger than the database accepts is ResourceExhausted.
+  // The size in bytes of a text or blob. If a text or blob is larger than the database accepts, the statement fails
+  // with ResourceExhausted.
   std::uint32_t size = 0;
   union {
     std::int64_t integer;
@@ -116,7 +117,8 @@ auto as_sql(const std::optional<T>& value) {
   using Text = decltype(as_sql(*value));
   return value ? std::optional<Text>(as_sql(*value)) : std::optional<Text>();
 }
-// Absent and null both become NULL: a statement that must distinguish them also gets is_absent() as an argument.
+// Both an absent and a null Patch become NULL: a statement that must distinguish them needs is_absent() as another
+// argument.
 template <class T>
 auto as_sql(const Patch<T>& value) {
   using Text = std::remove_cvref_t<decltype(as_sql(*value))>;
@@ -124,11 +126,11 @@ auto as_sql(const Patch<T>& value) {
 }
 }  // namespace internal
 
-// A type that an argument of a statement may have.
+// A type that an argument of a statement can have.
 template <class T>
 concept StatementArgument = std::is_constructible_v<Value, decltype(internal::as_sql(std::declval<const T&>()))>;
 
-// Calls f with the arguments as Values, which are valid during the call.
+// Calls f with the arguments as Values; the Values are valid during the call.
 template <class F, class... A>
 decltype(auto) with_values(F&& f, const A&... arguments) {
   const auto call = [&f](std::initializer_list<Value> values) -> decltype(auto) {

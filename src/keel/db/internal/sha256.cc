@@ -62,7 +62,7 @@ std::array<std::uint8_t, 32> sha256(std::string_view text) noexcept {
   std::size_t done = 0;
   for (; text.size() - done >= block_bytes; done += block_bytes) mix(hash, bytes + done);
 
-  // §5.1.1: the padding is a 1 bit, zeros, and the length in bits.
+  // FIPS 180-4 §5.1.1: the padding consists of a 1 bit, zeros, and the length in bits.
   unsigned char last[2 * block_bytes] = {};
   const std::size_t rest = text.size() - done;
   if (rest != 0) std::memcpy(last, bytes + done, rest);

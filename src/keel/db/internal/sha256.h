@@ -2,7 +2,7 @@
 // another text with the same digest.
 //
 // Use it for checksums that must withstand an attacker who chooses the texts. SHA-256 has no key: to protect a hash
-// table use siphash.h, and for passwords use a function that is slow on purpose.
+// table, use siphash.h; for passwords, use a function that is slow on purpose.
 //
 // Threads: a function.
 // Cost:    one pass over the text; no allocation.

@@ -60,7 +60,7 @@ Result<> Columns::append_other(int column, std::string_view bytes, NewRow& row, 
   if (!value) [[unlikely]]
     return std::move(value).error().because("column '" + std::string(name(column)) + "'");
   if (scratch_.size() > text_max) [[unlikely]] {
-    return Error(Code::ResourceExhausted, "the text of a row is larger than 1 MiB plus 16 times the row's bytes")
+    return Error(Code::ResourceExhausted, "the text of a row is larger than 1 MiB plus 16 times the row's binary form")
         .from_environment();
   }
   row.append(*value);
@@ -76,12 +76,13 @@ Result<> Columns::append(std::string_view body, Rows& rows) {
                         std::to_string(count()));
   }
   at += 2;
-  // The text of a numeric can be much longer than its bytes, so the size of the row bounds it.
+  // The text of a numeric can be much longer than its bytes, so the text of a row is limited in proportion to the size
+  // of the row.
   const std::size_t text_max = std::max<std::size_t>(1024 * 1024, 16 * body.size());
   scratch_.clear();
   const int columns = count();
   NewRow row(rows, columns);
-  // False: append_other() has to read the column.
+  // Returns false if append_other() has to read the column.
   const auto read_usual = [](Way way, std::string_view bytes, Value& value) noexcept {
     switch (way) {
       case Way::Text:

@@ -17,7 +17,7 @@ using internal::Pool;
 
 constexpr std::size_t sent_at_once = 64 * 1024;
 
-// Abandons a COPY whose task ends before the COPY does.
+// Abandons the COPY if its task ends before the COPY does.
 struct Leave {
   Copy& copy;
   ~Leave() {
@@ -25,7 +25,7 @@ struct Leave {
   }
 };
 
-// Makes the error of a COPY that ended before all rows were sent.
+// Makes the error for a COPY that ended before all rows were sent.
 Error why_over(const Copy& copy) {
   if (!copy.result) return copy.result.error().clone();
   return Error(Code::Protocol, "the server ended a COPY before all rows were sent").from_environment();

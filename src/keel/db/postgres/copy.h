@@ -1,15 +1,15 @@
-// keel/db/postgres/copy.h — the rows of a COPY into a table, for the body of Database::copy_in().
+// keel/db/postgres/copy.h — takes the rows that the body of Database::copy_in() writes by COPY into a table.
 //
 //   Task<> fill(db::postgres::CopyRows<Line>& rows) {
 //     while (const auto line = co_await next_line()) co_await rows.write(*line);
 //   }
 //   const std::size_t count = co_await database.copy_in<Line>("lines", fill);
 //
-// Result:    write() completes when the row is in a buffer, which is sent in parts of 64 KiB, no faster than the server
-//            reads them, so that memory is bounded.
+// Result:    write() completes when the row is in a buffer. The buffer is sent in parts of 64 KiB, no faster than the
+//            server reads them, so memory is bounded.
 // Errors:    write() returns the server's error if the server has ended the COPY; the error names the line of the row,
-//            counted from 1 ("COPY lines, line 3, column quantity"). InvalidArgument, which also names the line: a text
-//            contains a zero byte. After an error no row is stored, whatever the body does afterwards.
+//            counted from 1 ("COPY lines, line 3, column quantity"). InvalidArgument: a text contains a zero byte; this
+//            error names the line, too. After an error no row is stored, whatever the body does afterwards.
 // Threads:   the loop of the COPY; one write at a time.
 // Lifetime:  valid while the body of copy_in() runs.
 // Cost:      no heap in steady state.
@@ -35,13 +35,13 @@ namespace internal {
 struct Copy;
 }
 
-// Takes rows of values without a struct; CopyRows is built on it.
+// Takes rows of values that need not be members of a struct; CopyRows is built on it.
 class CopySink {
  public:
   CopySink(const CopySink&) = delete;
   CopySink& operator=(const CopySink&) = delete;
 
-  // Encodes one row. The returned task must be awaited before the next row is written.
+  // Encodes one row. The caller must await the returned task before it writes the next row.
   Task<> write(std::span<const Value> values) {
     append(values);
     return settle();
@@ -63,7 +63,7 @@ class CopySink {
   Result<> failed_;
 };
 
-// Takes the rows of a copy_in().
+// Takes the rows of a copy_in(), each of which is a T.
 template <class T>
 class CopyRows {
  public:
@@ -79,7 +79,7 @@ class CopyRows {
       co_await sink_.settle();
     }
   }
-  // Exists only to give a clear compiler message for a struct that is made in the call.
+  // This overload exists only so that the compiler gives a clear message when the struct is created within the call.
   template <db::internal::MadeInCall A>
   Task<> write(A&&) {
     db::internal::refuse_made_in_call<A>();
@@ -97,7 +97,8 @@ class CopyRows {
 };
 
 namespace internal {
-// "copy "lines" ("sku", "quantity") from stdin". A dot in `table` separates the schema from the name of the table.
+// Returns `copy "lines" ("sku", "quantity") from stdin`. A dot in `table` separates the schema from the name of the
+// table.
 std::string copy_text(std::string_view table, std::span<const std::string_view> columns);
 }  // namespace internal
 

@@ -8,7 +8,7 @@ namespace keel::db::postgres {
 namespace {
 
 constexpr std::string_view signature("PGCOPY\n\377\r\n\0", 11);
-constexpr std::size_t header_size = 11 + 4 + 4;  // The signature, the flags, and the size of the extension.
+constexpr std::size_t header_size = 11 + 4 + 4;  // The signature, the flags, and the size of the header extension.
 constexpr std::uint32_t critical_flags = 0xffff'0000;
 
 }  // namespace

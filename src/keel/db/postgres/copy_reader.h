@@ -4,7 +4,8 @@
 //   KEEL_TRY_VOID(reader.receive(message.body, columns, rows));     // for each CopyData
 //   if (!reader.is_at_end()) …                                      // after CommandComplete: the data is truncated
 //
-// Result:   rows are appended to `rows` as by Columns::append(): a tuple has the form of the body of a DataRow.
+// Result:   rows are appended to `rows` by Columns::append(), because a tuple has the same form as the body of a
+//           DataRow.
 // Errors:   Protocol, from_environment(): the bytes are not a binary COPY, a tuple has a different number of columns,
 //           or bytes follow the end of the COPY. ResourceExhausted: a tuple is larger than `tuple_bytes_max`.
 // Threads:  one.
@@ -33,15 +34,15 @@ class CopyReader {
 
  private:
   enum class Phase : std::uint8_t { Header, Extension, Tuples, Ended };
-  // The size of the part at the front of `bytes` (the header, its extension, a tuple, the trailer); 0 if the part is
+  // The size of the next part of `bytes`, which is the header, its extension, a tuple, or the trailer; 0 if the part is
   // incomplete.
   Result<std::size_t> size_of_part(std::string_view bytes) const;
   Result<> take_part(std::string_view part, Columns& columns, Rows& rows);
 
   std::size_t tuple_bytes_max_;
   Phase phase_ = Phase::Header;
-  std::size_t extension_ = 0;  // The size of the extension in bytes.
-  Buffer held_;                // The beginning of an incomplete part.
+  std::size_t extension_ = 0;  // The size of the header extension in bytes.
+  Buffer held_;                // The received beginning of an incomplete part.
 };
 
 }  // namespace keel::db::postgres

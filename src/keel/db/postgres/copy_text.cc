@@ -8,9 +8,9 @@
 namespace keel::db::postgres {
 namespace {
 
-constexpr std::size_t value_bytes_max = 0x3fff'ffff;  // 1 GiB less one byte, the server's limit.
+constexpr std::size_t value_bytes_max = 0x3fff'ffff;  // The server's limit: 1 GiB less one byte.
 
-// The character that stands for `c` after a backslash; 0 when `c` needs no backslash.
+// The character that represents `c` after a backslash; 0 if `c` needs no backslash.
 constexpr char escape_of(char c) noexcept {
   switch (c) {
     case '\\':

@@ -1,13 +1,14 @@
-// keel/db/postgres/copy_text.h — writes a row in the text format of COPY … FROM STDIN.
+// keel/db/postgres/copy_text.h — encodes a row in the text format of COPY … FROM STDIN.
 //
 //   KEEL_TRY_VOID(append_copy_row(buffer, values));          // "1\tada\t\\N\n"
 //
-// The server reads each text like a literal of the column's type. A boolean is therefore written as 0 or 1, and a blob
-// as bytea in hex.
+// The server reads each text in the same way as a literal of the column's type. Therefore a boolean is written as 0 or
+// 1, and a blob as bytea in hexadecimal.
 //
-// Errors:   InvalidArgument: a text contains a zero byte, which PostgreSQL cannot store; the message has the column's
-//           number. ResourceExhausted: a value is larger than the server accepts. After an error `to` is unchanged.
-// Cost:     a pass over each text; no allocation except to grow `to`.
+// Errors:   InvalidArgument: a text contains a zero byte, which PostgreSQL cannot store; the message contains the
+//           column's number. ResourceExhausted: a value is larger than the server accepts. After an error `to` is
+//           unchanged.
+// Cost:     one pass over each text; no allocation except to grow `to`.
 
 #pragma once
 

@@ -200,7 +200,7 @@ Task<std::size_t> Database::stream_rows(Sql sql, Arguments arguments, FunctionRe
   const Transaction transaction = co_await begin_unbounded("begin read only");
   Rows rows;
   std::size_t count = 0;
-  std::size_t rows_max = 16;  // Rows may be large: after the first rows, fetch about 64 KiB at a time.
+  std::size_t rows_max = 16;  // Rows may be large, so the first fetch is small; later fetches take about 64 KiB each.
   bool has_more = true;
   for (bool is_first = true; has_more; is_first = false) {
     Call call(*pool, Call::Kind::Fetch, number_of(transaction));
@@ -260,7 +260,7 @@ Task<> Database::commit(std::uint64_t transaction) {
 }
 
 void Database::roll_back(std::uint64_t transaction) noexcept {
-  // On another loop this has no effect, and hold_max ends the transaction.
+  // If the calling thread runs another loop, this has no effect, and hold_max ends the transaction later.
   Pool* const pool = state_->known(io::Loop::current());
   internal::Connection* const connection = pool != nullptr ? pool->find(transaction) : nullptr;
   if (connection != nullptr) connection->roll_back();
@@ -306,8 +306,8 @@ Task<Notifications> Database::listen(std::string channel) {
   Pool* const pool = co_await state_->pool();
   if (options().pooler) {
     co_return fail(Code::Unsupported,
-                   "notifications are lost behind a pooler that changes sessions: listen with a Database whose URL "
-                   "names the server itself");
+                   "a pooler that changes sessions loses notifications: call listen() on a Database whose URL names "
+                   "the server itself");
   }
   Notifications notifications(std::make_unique<internal::Listening>(*pool));
   co_await notifications.add(std::move(channel));
@@ -331,8 +331,9 @@ Task<> Database::check_writes() {
   if (!written && written.error().code() == Code::PermissionDenied) {
     state_->settings.cannot_write = false;
     co_await fail(Code::ResourceExhausted,
-                  "a write failed since the last check because the server could not write; whether it can write again "
-                  "is unknown, because the user may not create temporary tables");
+                  "a write has failed since the last check, because the server could not write; whether it can write "
+                  "again is unknown, because the database user may not create the temporary table that the check "
+                  "needs");
   }
   if (!written) co_await written.error().clone();
   state_->settings.cannot_write = false;

@@ -38,7 +38,7 @@ constexpr PostgresMeasure postgres_measures[] = {
     {"db_disk_errors_total", "Statements that failed because the server's disk was full or failed",
      [](const Stats& s) { return number(s.disk_errors); }},
     {"db_write_checks_failed_total",
-     "Health checks of writes that failed after a statement had failed because the server could not write",
+     "Health checks that failed because the server still could not write after a failed statement",
      [](const Stats& s) { return number(s.checks_failed); }},
     {"db_cancels_total", "Statements cancelled at the server", [](const Stats& s) { return number(s.cancels); }},
     {"db_prepared_total", "Statements prepared", [](const Stats& s) { return number(s.prepared); }},

@@ -443,7 +443,7 @@ TEST_P(DatabaseTest, counts_disk_errors_and_checks_writes_after_one) {
   EXPECT_FALSE(fail_with("53100"));
   const auto unknown = run(database_->check_writes());
   ASSERT_FALSE(unknown);
-  EXPECT_NE(unknown.error().describe().find("may not create temporary tables"), std::string::npos)
+  EXPECT_NE(unknown.error().describe().find("may not create the temporary table"), std::string::npos)
       << unknown.error().describe();
   EXPECT_TRUE(run(database_->check_writes()));
   script("set session authorization default");

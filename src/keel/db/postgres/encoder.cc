@@ -18,7 +18,7 @@ constexpr std::uint32_t ssl_request_code = 1234 << 16 | 5679;
 constexpr std::uint32_t cancel_request_code = 1234 << 16 | 5678;
 constexpr std::size_t list_max = 65'535;
 
-// Writes the type and the length of a message; returns where the body begins.
+// Writes the type and the length of a message; returns the position of its body.
 char* begin_message(Buffer& out, char type, std::size_t body) {
   char* at = out.reserve(type_size + length_size + body);
   *at = type;
@@ -51,7 +51,7 @@ Error too_large(std::size_t bytes_max) {
       .from_environment();
 }
 
-// Bytes that are written in parts, and removed again unless all parts were written.
+// Removes the bytes that were appended, unless the message was finished.
 class Unfinished {
  public:
   explicit Unfinished(Buffer& out) noexcept : out_(out), start_(out.size()) {}
@@ -143,7 +143,7 @@ Result<> Encoder::sasl_response(std::string_view response) {
 }
 
 Result<> Encoder::parse(std::string_view statement, std::string_view sql, std::span<const Oid> types) {
-  KEEL_EXPECT(types.size() <= list_max, "a statement has at most 65535 parameters");
+  KEEL_EXPECT(types.size() <= list_max, "a statement must have at most 65535 parameters");
   const std::size_t body = statement.size() + 1 + sql.size() + 1 + 2 + 4 * types.size();
   KEEL_TRY_VOID(check(body, statement));
   KEEL_TRY_VOID(check_no_zero(sql, "the text of a statement"));
@@ -167,7 +167,7 @@ Result<> Encoder::bind(std::string_view portal, std::string_view statement, std:
     return zero_in("a name");
 
   Unfinished message(out_);
-  // Reserves space for most of the message; its length is written at the end.
+  // Reserves most of the message's space; the length is written at the end, because it is not yet known.
   char* at = begin_message(out_, 'B', body + 8 * values.size());
   at = wire::store_text(at, portal);
   at = wire::store_text(at, statement);
@@ -216,7 +216,7 @@ Result<> Encoder::execute(std::string_view portal, std::uint32_t rows_max) {
   const std::size_t body = portal.size() + 1 + 4;
   KEEL_TRY_VOID(check(body, portal));
   char* at = wire::store_text(begin_message(out_, 'E', body), portal);
-  // The field is signed, and zero or a negative number means no limit.
+  // The field is a signed number, in which zero and negative numbers mean that there is no limit.
   end_message(out_, wire::store(at, rows_max < 0x7fff'ffff ? rows_max : 0x7fff'ffff));
   return {};
 }

@@ -9,12 +9,12 @@
 //   encoder.sync();
 //   send(out.view());
 //
-// Result:    the whole message is appended to `out`; or an error, and `out` is unchanged.
-// Errors:    InvalidArgument: a name, SQL or a password contains a zero byte, which would end it on the wire; an
-//            argument is not of its parameter's type (the message has the parameter's number; see types.h).
-//            ResourceExhausted: the message would be longer than message_bytes_max. The size is checked before a length
-//            is written, so that no length is ever truncated to 32 bits. All are from_environment().
-// Bugs:      more values than types, or more than 65,535.
+// Result:    the whole message is appended to `out`; after an error, `out` is unchanged.
+// Errors:    InvalidArgument: a name, an SQL text or a password contains a zero byte, which would end the text on the
+//            wire; or an argument does not have the type of its parameter (the message contains the parameter's number;
+//            see types.h). ResourceExhausted: the message would be longer than message_bytes_max. The size is checked
+//            before a length is written, so that no length is ever truncated to 32 bits. All are from_environment().
+// Bugs:      more values than types, or more than 65,535 values.
 // Ownership: `out` must outlive the encoder; arguments are used only during the call.
 // Threads:   one.
 // Cost:      a copy of the arguments; no allocation except to grow `out`.
@@ -34,7 +34,7 @@
 
 namespace keel::db::postgres {
 
-// A setting of the session in a startup message: "application_name", "search_path".
+// A setting of the session, which a startup message contains: "application_name", "search_path".
 struct StartupParameter {
   std::string_view name;
   std::string_view value;
@@ -48,44 +48,45 @@ class Encoder {
   explicit Encoder(Buffer& out, std::size_t message_bytes_max = server_bytes_max) noexcept
       : out_(out), message_bytes_max_(message_bytes_max < server_bytes_max ? message_bytes_max : server_bytes_max) {}
 
-  // Each of the two is sent before any other message. The server responds to an SSLRequest with one byte
-  // (Reader::encryption_response), and to a CancelRequest, which has a connection of its own, only by closing that
-  // connection.
+  // An SSLRequest or a CancelRequest must be sent before any other message. The server responds to an SSLRequest with
+  // one byte (Reader::encryption_response). A CancelRequest has a connection of its own, and the server responds only
+  // by closing that connection.
   void ssl_request();
   void cancel_request(std::uint32_t process, std::uint32_t secret);
-  // `parameters` must contain "user", and usually "database"; they have at most 10,000 bytes (the server's limit).
+  // `parameters` must contain "user", and usually contains "database"; they must not exceed 10,000 bytes (the server's
+  // limit).
   Result<> startup(std::span<const StartupParameter> parameters);
 
-  // The responses to authentication requests (login.h sends them).
+  // The client's responses to authentication requests (login.h sends them).
   Result<> password(std::string_view password);
   Result<> sasl_initial_response(std::string_view mechanism, std::string_view response);
   Result<> sasl_response(std::string_view response);
 
   // The extended protocol. An empty name is the unnamed statement, or the unnamed portal. `types`: the type of each
-  // parameter. The server infers the type of a parameter for which it is 0, and of those at the end for which `types`
-  // has no entry.
+  // parameter. The server infers the type of a parameter whose entry in `types` is 0 or missing.
   Result<> parse(std::string_view statement, std::string_view sql, std::span<const Oid> types = {});
-  // `types` come from the statement's ParameterDescription, one for each value; it is an error if the type of a
-  // parameter cannot hold its value. `results` has a Format for each column, or one Format for all columns; empty means
-  // text.
+  // `types` must come from the statement's ParameterDescription, and contain one type for each value; it is an error if
+  // a value does not fit the type of its parameter. `results` contains one Format for each column, or one Format for
+  // all columns; if it is empty, results are text.
   Result<> bind(std::string_view portal, std::string_view statement, std::span<const Value> values,
                 std::span<const Oid> types, std::span<const Format> results);
   Result<> describe_statement(std::string_view statement);
   Result<> describe_portal(std::string_view portal);
-  // With `rows_max` 0, returns all rows. Otherwise the portal is suspended after `rows_max` rows (PortalSuspended).
+  // If `rows_max` is 0, the server returns all rows. Otherwise the portal is suspended after `rows_max` rows
+  // (PortalSuspended).
   Result<> execute(std::string_view portal, std::uint32_t rows_max = 0);
   Result<> close_statement(std::string_view statement);
   Result<> close_portal(std::string_view portal);
   void sync();
   void flush();
 
-  // The simple protocol: one or several statements without parameters, results as text, and an implicit Sync.
+  // The simple protocol: one or several statements without parameters; results are text, and a Sync is implied.
   Result<> query(std::string_view sql);
 
-  // A piece of the data for COPY ... FROM STDIN; it need not consist of whole rows.
+  // A piece of the data for COPY … FROM STDIN; a piece need not consist of whole rows.
   Result<> copy_data(std::string_view bytes);
   void copy_done();
-  // The server's error for the COPY will contain `reason`.
+  // The error with which the server ends the COPY will contain `reason`.
   Result<> copy_fail(std::string_view reason);
 
   void terminate();

@@ -8,11 +8,11 @@ namespace keel::db::postgres {
 namespace {
 
 struct CodeOfState {
-  std::string_view state;  // The whole SQLSTATE, or its class.
+  std::string_view state;  // A whole SQLSTATE, or the two characters of a class.
   Code code;
 };
 
-// Whole SQLSTATEs come before classes.
+// Whole SQLSTATEs come before classes, because the first match counts.
 constexpr CodeOfState codes[] = {
     {"23505", Code::AlreadyExists},      {"23503", Code::Conflict},           {"23001", Code::Conflict},
     {"23P01", Code::Conflict},           {"25P02", Code::Conflict},           {"25P03", Code::DeadlineExceeded},
@@ -48,8 +48,8 @@ ServerError::ServerError(const ErrorResponse& response)
 
 Error error_of(const ErrorResponse& response) {
   Code code = code_of(response.sqlstate);
-  // A timeout and a cancellation have the same SQLSTATE. If the server's messages are in another language, the code is
-  // Cancelled.
+  // A timeout and a cancellation have the same SQLSTATE, so the message decides. If the server's messages are in
+  // another language, a timeout is reported as Cancelled.
   if (code == Code::Cancelled && response.message.find("timeout") != std::string_view::npos) {
     code = Code::DeadlineExceeded;
   }
@@ -61,7 +61,7 @@ Error error_of(const ErrorResponse& response) {
   add(", constraint ", response.constraint);
   add(", table ", response.table);
   add(", column ", response.column);
-  // The part of the context that names the line of a COPY, without the value.
+  // Of the error's context, only the beginning is added: the beginning names the line of a COPY, but not the value.
   if (response.where.starts_with("COPY ")) {
     text.append(", ").append(response.where.substr(0, response.where.find_first_of(":\n")));
   }

@@ -7,7 +7,7 @@
 // |-------------------------------------|-----------------------------------------------------------------------------|
 // | 23505 unique key                    | AlreadyExists                                                               |
 // | 23503, 23001 foreign key; 23P01 exclusion | Conflict                                                              |
-// | 40001 serialisation, 40P01 deadlock, 40002; 55P03 lock not available | Conflict; is_retryable() for the first two |
+// | 40001 serialization, 40P01 deadlock, 40002; 55P03 lock not available | Conflict; is_retryable() for the first two |
 // | 25P02 the transaction has failed    | Conflict                                                                    |
 // | 23502 null, 23514 check, 44000, 22xxx data, P0001 raise | InvalidArgument                                         |
 // | 57014 cancelled                     | DeadlineExceeded if statement_timeout ended it, else Cancelled              |
@@ -21,9 +21,9 @@
 // | XX001, XX002                        | DataLoss                                                                    |
 // | 26000, 42xxx and all others         | Internal                                                                    |
 //
-// Result:    an Error, from_environment(), whose message is the server's message, followed by the objects that the
-//            error names and the SQLSTATE: `duplicate key value violates unique constraint "users_email_key" (23505)`.
-//            The detail contains values of rows and is therefore not in the message; it is in ServerError.
+// Result:    an Error, from_environment(), whose message consists of the server's message, the objects that the error
+//            names, and the SQLSTATE: `duplicate key value violates unique constraint "users_email_key" (23505)`. The
+//            detail, which contains values of rows, is not in the message, but in ServerError.
 // Threads:   functions.
 
 #pragma once
@@ -59,19 +59,20 @@ class ServerError : public Error::Details {
   std::string constraint;
   std::int32_t position = 0;
 };
-// Null if the error did not come from a PostgreSQL server.
+// Returns null if the error did not come from a PostgreSQL server.
 const ServerError* server_error(const Error& error) noexcept;
 
-// Whether the transaction may succeed if it is repeated as a whole, as after a serialisation failure or a deadlock.
+// Whether the transaction may succeed if it is repeated as a whole, as after a serialization failure or a deadlock.
 bool is_retryable(const Error& error) noexcept;
-// Whether the server does not have the prepared statement: it was deallocated, or a pooler switched to another server.
+// Whether the server does not have the prepared statement, because the statement was deallocated, or because a pooler
+// switched to another session.
 bool is_unknown_statement(const Error& error) noexcept;
-// Whether the statement must be prepared again because a table that it reads was changed (0A000 "cached plan must not
+// Whether the statement must be prepared again, because a table that it reads has changed (0A000 "cached plan must not
 // change result type").
 bool is_stale_statement(const Error& error) noexcept;
 // Whether the server's disk is full (53100) or failed (58030).
 bool is_disk_error(const Error& error) noexcept;
-// Whether the statement writes, and the server or the transaction is read-only (25006).
+// Whether the statement tried to write although the server or the transaction is read-only (25006).
 bool is_read_only_error(const Error& error) noexcept;
 
 }  // namespace keel::db::postgres

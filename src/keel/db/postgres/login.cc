@@ -13,12 +13,12 @@
 namespace keel::db::postgres {
 namespace {
 
-// "md5", followed by md5(md5(password + user) + salt).
+// The response is "md5", followed by md5(md5(password + user) + salt).
 std::string md5_password(std::string_view password, std::string_view user, std::string_view salt) {
   const auto digest = [](const std::string& text) {
     unsigned char bytes[16];
     unsigned size = 0;
-    // Null if OpenSSL was built or configured without it (FIPS).
+    // The digest fails if OpenSSL was built or configured without MD5 (FIPS).
     if (EVP_Digest(text.data(), text.size(), bytes, &size, EVP_md5(), nullptr) != 1) return std::string();
     std::string hex(32, '0');
     for (std::size_t half = 0; half < 2; ++half) {
@@ -46,7 +46,7 @@ Result<> Login::begin(Buffer& out) {
 
 Result<bool> Login::receive(const Message& message, Buffer& out) {
   if (state_ == State::Failed || state_ == State::Ready) {
-    return wire::broken("the login to the database is over");
+    return wire::broken("the login to the database has already ended");
   }
   Result<bool> result = step(message, out);
   if (!result) state_ = State::Failed;
@@ -62,7 +62,7 @@ Result<bool> Login::step(const Message& message, Buffer& out) {
     case MessageType::NoticeResponse:
       return false;
     case MessageType::NegotiateProtocolVersion: {
-      // The client requested version 3.0 and no options, so this message names something that was not requested.
+      // The client requests version 3.0 and no options, so the message names an option that the client did not request.
       KEEL_TRY(const NegotiateProtocolVersion version, NegotiateProtocolVersion::read(message.body));
       if (version.options == 0) return false;
       return Error::text(Code::Unsupported, "the database server does not know the option " +

@@ -15,7 +15,7 @@ Error is_malformed(const char* message) {
                       " of the server is malformed: its counts and lengths do not match its bytes");
 }
 
-constexpr std::size_t column_size = 4 + 2 + 4 + 2 + 4 + 2;  // The fields after its name.
+constexpr std::size_t column_size = 4 + 2 + 4 + 2 + 4 + 2;  // The size of the fields after the column's name.
 
 bool is_format(std::uint16_t number) noexcept { return number <= 1; }
 
@@ -74,7 +74,7 @@ RowDescription::Iterator& RowDescription::Iterator::operator++() noexcept {
 Result<DataRow> DataRow::read(std::string_view body) {
   Cursor cursor(body);
   const auto columns = cursor.take<std::int16_t>();
-  // Each column takes at least its length field.
+  // Each column takes at least the four bytes of its length field.
   if (cursor.is_broken() || columns < 0 || static_cast<std::size_t>(columns) > cursor.rest().size() / 4) [[unlikely]] {
     return is_malformed("DataRow");
   }
@@ -189,7 +189,7 @@ Result<ErrorResponse> ErrorResponse::read(std::string_view body) {
           error.position = error.position * 10 + (c - '0');
         }
         break;
-      default:  // The server's file, line and routine, and fields of later versions.
+      default:  // The server's file, line and routine, and fields that later versions may add.
         break;
     }
   }
@@ -264,7 +264,7 @@ Result<Authentication> Authentication::read(std::string_view body) {
       if (request.data.size() != 4) return is_malformed("Authentication");
       return request;
     case Kind::Sasl: {
-      // A list of names that ends with an empty one.
+      // The list of names ends with an empty name.
       while (!cursor.is_broken() && !cursor.take_text().empty()) {
       }
       if (!cursor.is_whole()) return is_malformed("Authentication");
@@ -292,8 +292,8 @@ bool Authentication::offers(std::string_view mechanism) const noexcept {
 Result<NegotiateProtocolVersion> NegotiateProtocolVersion::read(std::string_view body) {
   Cursor cursor(body);
   NegotiateProtocolVersion version;
-  // Servers up to version 17 send the whole version number, 196608 for 3.0; according to the documentation it is the
-  // minor version.
+  // Servers up to version 17 send the whole version number, such as 196608 for 3.0, although the documentation says
+  // that they send the minor version.
   version.minor = cursor.take<std::uint32_t>() & 0xffff;
   version.options = cursor.take<std::int32_t>();
   if (version.options < 0) return is_malformed("NegotiateProtocolVersion");

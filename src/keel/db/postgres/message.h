@@ -11,10 +11,10 @@
 //
 // Each type of view has a read() function, which takes the body of a message of that type.
 //
-// Errors:    Protocol, from_environment(): a count or a length that exceeds the body or is negative, a text without its
-//            zero byte, bytes after the end. read() checks everything, except the cells of a DataRow, which next() and
+// Errors:    Protocol, from_environment(): a count or a length is negative or exceeds the body, a text lacks its zero
+//            byte, or bytes follow the end. read() checks everything, except the cells of a DataRow, which next() and
 //            end() check.
-// Lifetime:  views into the body.
+// Lifetime:  the decoded messages are views into the body.
 // Threads:   values.
 // Cost:      one pass over the body; no allocation. A DataRow can be read only once, by next().
 // Source:    PostgreSQL, "Message Formats" and "Error and Notice Message Fields".
@@ -35,15 +35,15 @@ namespace keel::db::postgres {
 struct ColumnDescription {
   std::string_view name;
   Oid table = 0;            // The table that the column belongs to; 0 if none.
-  std::int16_t number = 0;  // The column's number in that table, from 1; else 0.
+  std::int16_t number = 0;  // The number of the column in that table, counted from 1; 0 if there is no table.
   Oid type = 0;
-  std::int16_t type_size = 0;       // Negative for a type of variable size.
+  std::int16_t type_size = 0;       // Negative if the values of the type vary in size.
   std::int32_t type_modifier = -1;  // As in pg_attribute.atttypmod.
-  // Always Text in the description of a statement, because formats are requested later.
+  // In the description of a statement, the format is always Text, because formats are requested only later.
   Format format = Format::Text;
 };
 
-// 'T': the columns of the rows to come.
+// 'T': describes the columns of the rows that follow.
 class RowDescription {
  public:
   static Result<RowDescription> read(std::string_view body);
@@ -88,9 +88,9 @@ class DataRow {
   static Result<DataRow> read(std::string_view body);
 
   int columns() const noexcept { return columns_; }
-  // The next column. Protocol: the row is malformed, or no column is left.
+  // The next column. Protocol: the row is malformed, or there is no further column.
   Result<Cell> next();
-  // Call it after the last column: fails if bytes follow.
+  // Call it after the last column: fails if more bytes follow.
   Result<> end() const;
 
   // The error of next() and end() for a row whose counts and lengths do not match its bytes.
@@ -109,7 +109,7 @@ class ParameterDescription {
   static Result<ParameterDescription> read(std::string_view body);
 
   int count() const noexcept { return static_cast<int>(types_.size() / 4); }
-  // 0 <= index < count().
+  // `index` must be from 0 to count() - 1.
   Oid type(int index) const noexcept;
 
  private:
@@ -121,8 +121,8 @@ class ParameterDescription {
 struct CommandComplete {
   static Result<CommandComplete> read(std::string_view body);
 
-  std::string_view tag;  // "INSERT 0 1", "SELECT 5", "CREATE TABLE".
-  // The rows that the statement inserted, updated, deleted, merged or copied; 0 for others, such as SELECT.
+  std::string_view tag;  // For example "INSERT 0 1", "SELECT 5", "CREATE TABLE".
+  // How many rows the statement inserted, updated, deleted, merged or copied; 0 for other statements, such as SELECT.
   std::int64_t changes = 0;
 };
 
@@ -142,13 +142,14 @@ struct ErrorResponse {
   std::string_view column = {};
   std::string_view data_type = {};
   std::string_view constraint = {};
-  std::int32_t position = 0;  // The place in the statement, counted in characters from 1; 0 if unknown.
+  // The position of the error in the statement, counted in characters from 1; 0 if it is unknown.
+  std::int32_t position = 0;
 
   // Whether the server closes the connection after this error.
   bool is_fatal() const noexcept { return severity == "FATAL" || severity == "PANIC"; }
 };
 
-// 'S': a setting of the session, "server_version" for example.
+// 'S': the value of a session's setting, such as "server_version".
 struct ParameterStatus {
   static Result<ParameterStatus> read(std::string_view body);
 
@@ -178,7 +179,7 @@ struct ReadyForQuery {
 struct NotificationResponse {
   static Result<NotificationResponse> read(std::string_view body);
 
-  std::uint32_t process = 0;  // The process of the session that sent the notification.
+  std::uint32_t process = 0;  // The server process of the session that sent the notification.
   std::string_view channel;
   std::string_view payload;
 };
@@ -205,11 +206,11 @@ struct Authentication {
     SaslContinue = 11,
     SaslFinal = 12,
   };
-  // Unsupported: a kind that is not listed here.
+  // Unsupported: the server requests a kind that is not listed here.
   static Result<Authentication> read(std::string_view body);
 
   Kind kind = Kind::Ok;
-  // For Md5Password: the salt, four bytes. For Sasl: the mechanisms' names, each followed by a zero byte. For
+  // For Md5Password: the salt, four bytes. For Sasl: the names of the mechanisms, each followed by a zero byte. For
   // SaslContinue and SaslFinal: the mechanism's data.
   std::string_view data;
 
@@ -221,7 +222,7 @@ struct Authentication {
 struct NegotiateProtocolVersion {
   static Result<NegotiateProtocolVersion> read(std::string_view body);
 
-  std::uint32_t minor = 0;        // The x of the newest version 3.x that the server speaks.
+  std::uint32_t minor = 0;        // The newest minor version x of protocol 3.x that the server speaks.
   int options = 0;                // The number of options in the startup message that the server does not know.
   std::string_view first_option;  // Empty: none.
 };

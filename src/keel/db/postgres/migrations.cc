@@ -84,12 +84,11 @@ class Target final : public MigrationTarget {
   }
 
   Result<bool> run_step(const Migration& migration, int& line) override {
-    // The lock belongs to the session: behind a pooler, the transaction that waits for the lock would be in another
-    // session.
+    // The lock belongs to a session; a pooler might use another session for the transaction that waits for the lock.
     if (database_.options().pooler) {
       return Error::text(Code::FailedPrecondition,
-                         "a file without a transaction cannot be applied through a pooler: apply it directly to the "
-                         "server, with keel migrate up --database and the server's URL");
+                         "a file that runs without a transaction cannot be applied through a pooler: apply the file "
+                         "directly to the server, with keel migrate up --database and the server's URL");
     }
     KEEL_TRY_VOID(wait_for_lock([this] { return try_lock(); }));
     Result<bool> done = [&]() -> Result<bool> {
@@ -125,7 +124,7 @@ class Target final : public MigrationTarget {
   }
 
  private:
-  // Retries until it gets the lock or time is up, with no transaction open between two attempts.
+  // Calls `attempt` until it has taken the lock or the time is up; between two attempts, no transaction is open.
   template <class F>
   Result<> wait_for_lock(F attempt) {
     const Instant until = Host::system().now() + lock_max_;
@@ -148,7 +147,7 @@ class Target final : public MigrationTarget {
     if (!has_lock) transaction_.reset();
     return has_lock;
   }
-  // A lock of the session, which is the only session of this database object.
+  // Takes the lock for the session; this database object has no other session.
   Result<bool> try_lock() {
     transaction_.reset();
     bool has_lock = false;
@@ -162,7 +161,10 @@ class Target final : public MigrationTarget {
     const std::string_view control = internal::find_transaction_control(text);
     if (control.empty()) return {};
     line = line_at(text, control.data());
-    return Error::text(Code::InvalidArgument, "a migration is one transaction: remove '" + std::string(control) + '\'');
+    return Error::text(Code::InvalidArgument,
+                       "a migration runs in one transaction: remove "
+                       "'" +
+                           std::string(control) + '\'');
   }
   static int line_at(const std::string& text, const char* at) {
     return 1 + static_cast<int>(std::count(text.data(), at, '\n'));
@@ -174,15 +176,17 @@ class Target final : public MigrationTarget {
     if (const ServerError* const error = server_error(done.error())) {
       const int within = internal::line_of(script, error->position);
       if (within != 0) line = first_line + within - 1;
-      is_of_file = is_of_file || error->sqlstate.starts_with("54");  // Too complex, too many columns, …
+      // 54xxx: the statement is too complex, has too many columns, and so on.
+      is_of_file = is_of_file || error->sqlstate.starts_with("54");
     }
-    // Each of these must be corrected in the file.
+    // Errors that must be corrected in the file become InvalidArgument.
     if (is_of_file) return std::move(done).error().as(Code::InvalidArgument);
     if (code == Code::PermissionDenied) return std::move(done).error().as(Code::FailedPrecondition);
     return done;
   }
 
-  // Runs in a transaction, which is committed first for a statement that cannot be in one.
+  // Runs the next statement in the current transaction; a statement that cannot be in a transaction runs after that
+  // transaction is committed.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY_VOID(refuse_control(migration.text, line));
     KEEL_TRY(const std::int64_t applied, applied_at(migration));
@@ -217,8 +221,8 @@ class Target final : public MigrationTarget {
                   "exists`");
     }
     if (!facts.index.empty()) {
-      // An index is in the schema of its table. The server parses both names, so that quotes, case and truncation of
-      // long names are respected.
+      // An index is in the same schema as its table. The server itself parses both names, so that quotes, case, and the
+      // truncation of long names have their usual effect.
       std::string invalid;
       auto found = [&](const Row& row) { invalid = row.text(0); };
       KEEL_TRY_VOID(loop_.run(database_.query(
@@ -241,7 +245,7 @@ class Target final : public MigrationTarget {
   std::optional<Transaction> transaction_;
 };
 
-// Runs `work` on a separate connection.
+// Opens a separate database object, and runs `work` with it.
 template <class F>
 auto on_target(DatabaseOptions options, Duration lock_max, F work) -> decltype(work(std::declval<Target&>(), "")) {
   const std::string folder = std::move(options.migrations);

@@ -97,7 +97,9 @@ TEST_F(PostgresMigrations, are_one_transaction_each) {
   const auto applied = apply();
 
   ASSERT_FALSE(applied);
-  EXPECT_EQ(applied.error().message(), "migrations: 0001_ends.sql:2: a migration is one transaction: remove 'commit'");
+  EXPECT_EQ(applied.error().message(),
+            "migrations: 0001_ends.sql:2: a migration runs in one transaction: remove "
+            "'commit'");
 }
 
 TEST_F(PostgresMigrations, are_undone_done_again_and_looked_at) {
@@ -206,8 +208,8 @@ TEST_F(PostgresMigrations, refuse_behind_a_pooler_what_needs_a_session_of_its_ow
   EXPECT_EQ(refused.error().code(), Code::FailedPrecondition);
   EXPECT_EQ(
       refused.error().message(),
-      "migrations: 0002_b.sql: a file without a transaction cannot be applied through a pooler: apply it directly to "
-      "the server, with keel migrate up --database and the server's URL");
+      "migrations: 0002_b.sql: a file that runs without a transaction cannot be applied through a pooler: apply the "
+      "file directly to the server, with keel migrate up --database and the server's URL");
   const auto direct = apply();
   ASSERT_TRUE(direct) << direct.error().describe();
   EXPECT_EQ(direct->applied, 1) << "the first file was applied";

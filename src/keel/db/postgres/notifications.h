@@ -10,19 +10,21 @@
 //   }
 //   co_await transaction.execute("select pg_notify('jobs', $1)", id);     // sent when the transaction commits
 //
-// Result:    listen() completes when the server listens. Each notification committed after that arrives once, in the
-//            order of the commits, also if this program sent it. next() returns the next one. If the connection has
-//            ended, next() reconnects, however long that takes, and then returns a Notification whose is_gap is set:
-//            notifications sent in between are lost (PostgreSQL keeps none for a disconnected client), so read the
-//            tables again.
+// Result:    listen() completes when the server has begun to listen on the channel. Each notification that is committed
+//            afterwards arrives once, in the order of the commits, even if this program sent it. next() returns the
+//            next notification. If the connection has ended, next() reconnects, however long that takes, and then
+//            returns a Notification whose is_gap is set: the notifications sent in the meantime are lost (PostgreSQL
+//            keeps no notifications for a disconnected client), so read the tables again.
 // Errors:    listen() and add(): InvalidArgument (the name of a channel is empty, has more than 63 bytes, or a zero
 //            byte), Unavailable (the server cannot be reached), Unsupported (a pooler). Of next(): Cancelled and
-//            DeadlineExceeded, which lose no notifications: call it again; Unavailable (the database is closed).
-// Ownership: owns its connection, which does not belong to the pool.
-// Threads:   the thread of the loop where listen() was awaited. Only one call may be in progress at a time.
-// Lifetime:  must end before its database and before its loop.
-// Cost:      a session of the server. Notifications that next() does not take wait in the socket and then at the
-//            server, which cannot clean up its queue until they are taken: keep calling next().
+//            DeadlineExceeded (no notification is lost: call next() again), Unavailable (the database is closed).
+// Ownership: a Notifications owns its connection, which does not belong to the pool.
+// Threads:   the thread of the loop where listen() was awaited. Only one call of a Notifications may be in progress at
+//            a time.
+// Lifetime:  a Notifications must be destroyed before its database and before its loop.
+// Cost:      a session on the server. Notifications that next() does not take wait in the socket, and then at the
+//            server, which cannot clean up its queue until these notifications are taken; therefore keep calling
+//            next().
 
 #pragma once
 
@@ -38,12 +40,13 @@ namespace internal {
 class Listening;
 }
 
-// The content of a NOTIFY.
+// What a NOTIFY sent.
 struct Notification {
-  bool is_gap = false;  // True if this is not a notification, but a gap in which some may have been missed.
+  // True if this is not a notification, but marks a gap in which notifications may have been missed.
+  bool is_gap = false;
   std::string channel = {};
   std::string payload = {};
-  std::uint32_t process = 0;  // The process of the session that sent the notification.
+  std::uint32_t process = 0;  // The server process of the session that sent the notification.
 };
 
 class Notifications {
@@ -54,9 +57,9 @@ class Notifications {
 
   Task<Notification> next();
 
-  // Listens to one more channel. Also succeeds if the connection ends: next() then reconnects and returns a gap.
+  // Listens to one more channel. Also succeeds if the connection ends; then next() reconnects and returns a gap.
   Task<> add(std::string channel);
-  // Stops listening to a channel. Notifications that were already received are still delivered.
+  // Stops listening to a channel. Notifications of this channel that have already been received are still delivered.
   Task<> remove(std::string channel);
 
  private:

@@ -13,7 +13,7 @@ namespace keel::db::postgres {
 
 using Oid = std::uint32_t;
 
-// How a value is sent.
+// The format in which a value is sent.
 enum class Format : std::uint16_t { Text = 0, Binary = 1 };
 
 namespace oid {
@@ -47,10 +47,10 @@ inline constexpr Oid jsonb = 3802;
 
 // The type of the elements of an array type that types.h reads; 0 for any other type.
 Oid element_of(Oid array) noexcept;
-// The array type of an element type; 0 when types.h reads no arrays of it.
+// The array type whose elements have the type `element`; 0 if types.h does not read such arrays.
 Oid array_of(Oid element) noexcept;
 
-// Binary for the types that types.h reads in binary and for their arrays, else Text.
+// Binary for the types that types.h reads in binary, and for arrays of them; else Text.
 Format format_of(Oid type) noexcept;
 // The type's name in SQL: "integer", "timestamp with time zone", "integer[]"; "type 12345" for one that types.h does
 // not read.

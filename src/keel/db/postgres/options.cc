@@ -16,7 +16,7 @@
 namespace keel::db::postgres {
 namespace {
 
-// The keys, in the order of the table in options.h.
+// The keys, in the same order as in the table in options.h.
 enum class Key : std::uint8_t {
   Host,
   HostAddress,
@@ -86,8 +86,8 @@ Result<> set(Values& values, std::string_view name, std::string value) {
     }
     known.append(known.empty() ? "" : ", ").append(key_names[i].name);
   }
-  // An unknown key after a password may be the rest of that password, if it contains a blank or an &, so the key is not
-  // shown.
+  // A password that contains a blank or an & ends too early, and its rest may appear as an unknown key; therefore an
+  // unknown key is not shown if there is a password.
   const bool is_plain = !value_of(values, Key::Password) &&
                         std::ranges::all_of(name, [](char c) { return ascii::is_alphanumeric(c) || c == '_'; });
   return wrong("unknown key" + (is_plain && name.size() < 40 ? " " + std::string(name) : std::string()) +
@@ -121,7 +121,7 @@ Result<> read_uri_hosts(std::string_view text, Values& values) {
   bool has_port = false;
   bool is_first = true;
   while (true) {
-    // An IPv6 address is in brackets and has no comma.
+    // An IPv6 address is in brackets, and contains no comma.
     std::size_t end = std::min(text.find(','), text.size());
     std::string_view one = text.substr(0, end);
     std::string_view port;
@@ -322,7 +322,8 @@ Result<> read_require_auth(const std::string& value, ConnectOptions& options) {
   return {};
 }
 
-// Takes the field at the front of a line of a password file and the ':' after it; returns the field without escapes.
+// Takes the field at the front of a line in a password file, and the ':' after it; returns the field with its escapes
+// resolved.
 std::string take_field(std::string_view& line) {
   std::string field;
   while (!line.empty()) {
@@ -338,7 +339,7 @@ std::string take_field(std::string_view& line) {
   return field;
 }
 
-// "*" without an escape matches everything.
+// A field that is "*", without an escape, matches everything.
 bool take_fitting(std::string_view& line, std::string_view value) {
   if (line.starts_with("*:")) {
     line.remove_prefix(2);
@@ -357,7 +358,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text) {
 
 Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment environment) {
   Values values;
-  if (text.find('\0') != std::string_view::npos) return wrong("it contains a zero byte");
+  if (text.find('\0') != std::string_view::npos) return wrong("the text contains a zero byte");
   if (text.starts_with("postgres://") || text.starts_with("postgresql://")) {
     KEEL_TRY_VOID(read_uri(text, values));
   } else if (text.find("://") < text.find('=')) {
@@ -375,7 +376,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
   KEEL_TRY(options.servers, read_servers(values));
   const auto text_of = [&](Key key) { return std::exchange(value_of(values, key), std::nullopt).value_or(""); };
   options.user = text_of(Key::User);
-  if (options.user.empty()) return wrong("no user: write user=, postgres://user@host, or set PGUSER");
+  if (options.user.empty()) return wrong("the user is missing: write user=NAME or postgres://user@host, or set PGUSER");
   options.database = text_of(Key::Database);
   if (options.database.empty()) options.database = options.user;
   options.password = std::exchange(value_of(values, Key::Password), std::nullopt);
@@ -395,7 +396,8 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
   }
   if (const auto& value = value_of(values, Key::SslMode)) {
     KEEL_TRY(options.ssl_mode, read_ssl_mode(*value));
-    // Those authorities issue certificates to anyone, so only the name in a certificate shows whose it is.
+    // The system's authorities issue certificates to anyone, so only the name in a certificate shows whose the
+    // certificate is.
     if (is_system && options.ssl_mode != SslMode::VerifyFull) {
       return wrong_value(Key::SslMode, *value, "verify-full, which sslrootcert=system requires");
     }

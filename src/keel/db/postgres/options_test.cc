@@ -113,7 +113,7 @@ TEST(ConnectOptions, says_what_is_wrong_without_the_password) {
   EXPECT_NE(error("postgres://a@b/c?colour=red").find("unknown key colour"), std::string::npos);
   EXPECT_NE(error("user=a sslmode=allow").find("use prefer"), std::string::npos);
   EXPECT_NE(error("user=a sslmode=maybe").find("disable, prefer, require, verify-ca, verify-full"), std::string::npos);
-  EXPECT_NE(error("host=db1").find("no user"), std::string::npos);
+  EXPECT_NE(error("host=db1").find("the user is missing"), std::string::npos);
   EXPECT_NE(error("user=a port=0").find("port=0"), std::string::npos);
   EXPECT_NE(error("user=a port=65536").find("from 1 to 65535"), std::string::npos);
   EXPECT_NE(error("user=a host=a,b,c port=1,2").find("one port, or as many ports as there are hosts"),

@@ -15,7 +15,9 @@ std::string_view to_string(Step step) noexcept {
 
 Result<> Pipeline::add(Step step) {
   if (!steps_.try_push(std::move(step))) {
-    return Error(Code::ResourceExhausted, "4096 messages to the database wait for their responses");
+    return Error(Code::ResourceExhausted,
+                 "too many messages to the database are waiting for their responses (limit: "
+                 "4096)");
   }
   if (is_skipping_) [[unlikely]]
     skip_to_sync();
@@ -40,7 +42,7 @@ Result<StepMessage> Pipeline::unexpected(MessageType type) {
   std::string text("the server sent ");
   text.append(to_string(type));
   if (steps_.empty()) {
-    text.append(", although no step waits for a response");
+    text.append(", although no step is waiting for a response");
   } else {
     text.append(", which is not a response to ").append(to_string(steps_.front()));
     if (phase_ != Phase::Begin) text.append(" at this point");

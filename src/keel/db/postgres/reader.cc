@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t head_size = 5;
 
-// The largest message of this type, regardless of the caller's limit. 0 if no message has this type.
+// The size of the largest message of this type, regardless of the caller's limit; 0 if no message has this type.
 std::size_t bytes_max_of(MessageType type) noexcept {
   switch (type) {
     case MessageType::CopyData:
@@ -125,7 +125,7 @@ Result<std::size_t> Reader::size_of(const char* head) {
   const std::size_t length = wire::load<std::uint32_t>(head + 1);
   if (length < 4) [[unlikely]] {
     return failed(text_of(type) + " of the server has a length of " + std::to_string(length) +
-                  ", less than the length itself");
+                  ", less than the 4 bytes of the length itself");
   }
   const std::size_t most = std::min(message_bytes_max_, type_max);
   if (length > most) [[unlikely]] {
@@ -184,7 +184,7 @@ Result<bool> Reader::encryption_response(std::string_view& bytes) {
   }
   bytes.remove_prefix(1);
   if (first == 'S' && !bytes.empty()) {
-    return wire::broken("bytes arrived before the TLS handshake: an attacker in between may have inserted them");
+    return wire::broken("bytes arrived before the TLS handshake: an attacker on the network may have inserted them");
   }
   return first == 'S';
 }

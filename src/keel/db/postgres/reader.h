@@ -8,17 +8,17 @@
 //     KEEL_TRY_VOID(handle(*message));                         // message.h decodes it
 //   }
 //
-// Result:    the next message. Its body points into `bytes` if the message arrived whole, else into the reader's own
-//            memory.
+// Result:    the next message. The body points into `bytes` if the message arrived in one piece, else into the reader's
+//            own memory.
 // Errors:    Protocol, from_environment(): a type that no server sends; a length that is below 4 (the size of the
 //            length field itself), above message_bytes_max, or above the limit for the type of the message
-//            (short_bytes_max for types that carry neither data nor text). After an error every call returns the same
-//            error again.
-// Lifetime:  a body is valid until the next call, but not longer than `bytes`.
+//            (short_bytes_max for types that contain neither data nor text). After an error, every call returns the
+//            same error.
+// Lifetime:  a body is valid until the next call of the reader, but no longer than `bytes`.
 // Threads:   one.
-// Memory:    at most one message that arrived in pieces. It grows with the bytes received, never by a length that was
-//            only announced, and memory above kept_bytes is freed after the message.
-// Cost:      a message that arrived whole is not copied; no allocation in steady state.
+// Memory:    at most one message that arrived in pieces. This memory grows with the bytes that are received, not with
+//            the length that a message announces; memory above kept_bytes is freed after the message.
+// Cost:      a message that arrived in one piece is not copied; no allocation in steady state.
 
 #pragma once
 
@@ -33,7 +33,7 @@
 
 namespace keel::db::postgres {
 
-// The types of the messages that a server sends, by their bytes on the wire.
+// The types of the messages that a server sends; the values are the bytes on the wire.
 enum class MessageType : char {
   Authentication = 'R',
   BackendKeyData = 'K',
@@ -60,7 +60,7 @@ enum class MessageType : char {
   ReadyForQuery = 'Z',
   RowDescription = 'T',
 };
-// "DataRow"; empty for a byte that is not a type.
+// Returns the name of the type, such as "DataRow"; empty for a byte that is not a type.
 std::string_view to_string(MessageType type) noexcept;
 
 // A message of the server: its type and its body.
@@ -75,20 +75,20 @@ class Reader {
   static constexpr std::size_t kept_bytes = 64 * 1024;
 
   struct Options {
-    // The maximum size of a message, including its length field; it bounds the memory of a row. The server's own limit
-    // is 1 GiB.
+    // The maximum size of a message, including its length field; it limits the memory that a row takes. The server's
+    // own limit is 1 GiB.
     std::size_t message_bytes_max = 64 * 1024 * 1024;
   };
 
   Reader() noexcept : Reader(Options{}) {}
   explicit Reader(Options options) noexcept : message_bytes_max_(options.message_bytes_max) {}
 
-  // Consumes one message from the front of `bytes`, or all of them if the message is incomplete.
+  // Consumes one message from the front of `bytes`; if the message is incomplete, consumes all of `bytes` and returns
+  // nullopt.
   Result<std::optional<Message>> next(std::string_view& bytes);
 
-  // A fast path of next(). True: the front of `bytes` was a whole row, or a whole message without data, and is
-  // consumed.
-  // False: nothing was consumed; call next().
+  // A fast path of next(). Returns true if a whole message was at the front of `bytes`, and was a row or another
+  // frequent message; the message is then consumed. Returns false if nothing was consumed: then call next().
   bool next_whole(std::string_view& bytes, Message& message) noexcept {
     if (!partial_.empty() || error_ || bytes.size() < 5) return false;
     std::uint32_t length = 0;
@@ -114,12 +114,12 @@ class Reader {
     return true;
   }
 
-  // Whether a message is incomplete: if the connection ends now, the data was truncated.
+  // Whether a message is incomplete: if the connection ends now, data was truncated.
   bool is_within_message() const noexcept { return !partial_.empty() && !is_delivered_; }
 
-  // The response to an SSLRequest: true if the server continues with TLS. Protocol: the byte is neither 'S' nor 'N'; or
-  // bytes follow an 'S', which an attacker may have inserted before the TLS handshake (CVE-2021-23222). `bytes` must
-  // not be empty.
+  // Reads the response to an SSLRequest; returns true if the server continues with TLS. Protocol: the byte is neither
+  // 'S' nor 'N', or bytes follow an 'S': an attacker may have inserted them before the TLS handshake (CVE-2021-23222).
+  // `bytes` must not be empty.
   static Result<bool> encryption_response(std::string_view& bytes);
 
  private:
@@ -128,8 +128,8 @@ class Reader {
 
   Buffer partial_;
   std::size_t message_bytes_max_;
-  std::size_t size_ = 0;       // The size of the message in partial_; 0 while its head is incomplete.
-  bool is_delivered_ = false;  // The message in partial_ was returned; the next call drops it.
+  std::size_t size_ = 0;       // The size of the message in partial_; 0 while the head of the message is incomplete.
+  bool is_delivered_ = false;  // The message in partial_ has been returned, and the next call drops it.
   std::optional<Error> error_;
 };
 

@@ -111,8 +111,8 @@ TEST(PostgresReader, rejects_lengths_that_cannot_be_and_says_so_again) {
     std::string error;
   };
   const Case cases[] = {
-      {"D\0\0\0\x03"s, "DataRow of the server has a length of 3, less than the length itself"},
-      {"D\0\0\0\0"s, "DataRow of the server has a length of 0, less than the length itself"},
+      {"D\0\0\0\x03"s, "DataRow of the server has a length of 3, less than the 4 bytes of the length itself"},
+      {"D\0\0\0\0"s, "DataRow of the server has a length of 0, less than the 4 bytes of the length itself"},
       {"D\xff\xff\xff\xff"s, "DataRow of the server has a length of 4294967295, above 1000"},
       {"D\0\0\x03\xe9"s, "DataRow of the server has a length of 1001, above 1000"},
       {"Z\0\0\0\x06"s, "ReadyForQuery of the server has a length of 6, above 5"},

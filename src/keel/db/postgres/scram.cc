@@ -34,8 +34,8 @@ Digest sha256_of(std::span<const std::byte> bytes) {
 
 std::string text_of(std::span<const std::byte> bytes) { return base64::encode(bytes, base64::Form::Standard); }
 
-// Takes the attribute at the front ("r=…") and the comma after it, and sets `value`. False if the message begins with
-// another attribute.
+// Takes the attribute at the front ("r=…") and the comma after it; sets `value`. Returns false if the message begins
+// with another attribute.
 bool take_attribute(std::string_view& message, char name, std::string_view& value) {
   if (message.size() < 2 || message[0] != name || message[1] != '=') return false;
   const std::size_t end = std::min(message.find(','), message.size());
@@ -44,7 +44,7 @@ bool take_attribute(std::string_view& message, char name, std::string_view& valu
   return true;
 }
 
-// RFC 5802 §5.1: a comma ends an attribute.
+// RFC 5802 §5.1: a comma would end the attribute, so it is escaped, and so is the escape character.
 std::string escaped_name(std::string_view name) {
   std::string escaped;
   for (const char c : name) {
@@ -93,7 +93,7 @@ ScramKeys scram_keys(std::string_view password, std::string_view salt, std::uint
 Scram::~Scram() { wipe(password_); }
 
 Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& options) {
-  KEEL_EXPECT(options.nonce.size() >= nonce_bytes_min, "a SCRAM nonce has at least 15 random bytes");
+  KEEL_EXPECT(options.nonce.size() >= nonce_bytes_min, "a SCRAM nonce must have at least 15 random bytes");
   const bool can_bind = !options.channel_binding.empty() && !options.is_binding_disabled;
   const bool offers_plus = offered.offers(name_plus);
   if (options.is_binding_required && !can_bind) {
@@ -102,8 +102,8 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
   }
   if (options.is_binding_required && !offers_plus) {
     return unauthenticated(
-        "channel binding is required, but the database server does not offer SCRAM-SHA-256-PLUS: TLS ends before the "
-        "server, or a man in the middle has removed the offer");
+        "channel binding is required, but the database server does not offer SCRAM-SHA-256-PLUS: a proxy in front of "
+        "the server ends TLS, or an attacker on the network has removed the offer");
   }
   Scram scram;
   scram.is_plus_ = can_bind && offers_plus;
@@ -118,8 +118,8 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
   KEEL_TRY(scram.password_, normalised_password(options.password));
   scram.iterations_max_ = options.iterations_max;
   scram.nonce_ = text_of(options.nonce);
-  // "y": the client supports binding and assumes that the server does not. A server that does support binding then
-  // rejects the login, because its offer was removed on the way.
+  // "y" says that the client supports channel binding, and believes that the server does not. A server that does
+  // support channel binding then rejects the login, because somebody must have removed the server's offer.
   const std::string header = scram.is_plus_ ? "p=tls-server-end-point,," : can_bind ? "y,," : "n,,";
   scram.binding_ = header;
   if (scram.is_plus_) scram.binding_.append(options.channel_binding);
@@ -159,7 +159,7 @@ Result<> Scram::challenge(std::string_view server_first) {
   }
   if (iterations > iterations_max_) {
     return wire::broken("the database server asks for " + std::to_string(iterations) +
-                        " iterations of SCRAM, and at most " + std::to_string(iterations_max_) + " are done");
+                        " iterations of SCRAM, but at most " + std::to_string(iterations_max_) + " are allowed");
   }
 
   ScramKeys keys = scram_keys(password_, *salt, iterations);
@@ -190,8 +190,8 @@ Result<> Scram::finish(std::string_view server_final) {
   const Result<std::string> signature = base64::decode(value, base64::Form::Standard);
   if (!signature || !constant_time_equal(std::as_bytes(std::span(*signature)), server_signature_)) {
     return unauthenticated(
-        "the database server does not know the password: its SCRAM signature is wrong. It is an impostor, or the "
-        "password was changed during the login");
+        "the database server does not know the password: its SCRAM signature is wrong. The server is an impostor, or "
+        "the password was changed during the login");
   }
   state_ = State::Finished;
   return {};

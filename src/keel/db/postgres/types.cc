@@ -45,7 +45,7 @@ Value text_value(std::string_view text) { return Value(text); }
 Value blob_value(std::string_view bytes) { return Value(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 Value appended_since(std::size_t start, const Buffer& scratch) { return text_value(scratch.view().substr(start)); }
 
-// Reads a whole text as a number.
+// Reads a number that is the whole text.
 template <class T>
 bool read_number(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -92,7 +92,7 @@ Result<Value> decode_text_format(Oid type, std::string_view bytes, Buffer& scrat
       return Value(value);
     }
     case oid::bytea: {
-      // The format "hex", which is the server's default.
+      // The text has the format "hex", which is the server's default.
       if (!bytes.starts_with("\\x") || bytes.size() % 2 != 0) return is_no_value(type);
       const std::size_t start = scratch.size();
       char* to = scratch.reserve(bytes.size() / 2);
@@ -110,7 +110,7 @@ Result<Value> decode_text_format(Oid type, std::string_view bytes, Buffer& scrat
   }
 }
 
-// Appends a number as digits, for a type that is not known here.
+// Appends a number as digits, for a parameter whose type is not in the table of types.h.
 void append_digits(const Value& value, Buffer& out) {
   if (value.kind == ValueKind::Real) return append_real_text(value.real, false, out);
   char digits[24];
@@ -135,7 +135,7 @@ Result<Format> encode_integer_argument(const Value& value, Oid type, int number,
   switch (type) {
     case oid::boolean:
       if (value.integer != 0 && value.integer != 1) {
-        return invalid(number, " is " + std::to_string(value.integer) + ", but a boolean is 0 or 1");
+        return invalid(number, " is " + std::to_string(value.integer) + ", but a boolean must be 0 or 1");
       }
       out.push_back(static_cast<char>(value.integer));
       return Format::Binary;
@@ -370,12 +370,13 @@ Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& sc
     const std::size_t text_max = std::max<std::size_t>(1024 * 1024, 16 * bytes.size());
     if (!append_array_text(element, bytes, text_max, scratch)) {
       if (scratch.size() - start <= text_max) return is_no_value(type);
-      return Error(Code::ResourceExhausted, "the text of an array is larger than 1 MiB and 16 times its bytes")
+      return Error(Code::ResourceExhausted,
+                   "the text of an array is larger than 1 MiB and larger than 16 times the array's binary form")
           .from_environment();
     }
     return appended_since(start, scratch);
   }
-  // A type that is not known here is never requested in binary.
+  // A type that is not in the table of types.h is never requested in binary.
   if (format_of(type) == Format::Text) return blob_value(bytes);
   if (!append_element_text(type, bytes, scratch)) return is_no_value(type);
   return appended_since(start, scratch);
@@ -394,8 +395,9 @@ Result<Format> encode(const Value& value, Oid type, int number, Buffer& out) {
       break;
   }
   if (value.size > argument_bytes_max) {
-    return Error::text(Code::ResourceExhausted,
-                       "parameter $" + std::to_string(number) + " is larger than the database accepts, which is 1 GiB")
+    return Error::text(Code::ResourceExhausted, "parameter $" + std::to_string(number) +
+                                                    " is larger than 1 GiB, the most that the database "
+                                                    "accepts")
         .from_environment();
   }
   const std::string_view bytes(value.bytes, value.size);
@@ -412,7 +414,7 @@ Result<> encode_text(Oid type, std::string_view text, Buffer& out) {
   const std::size_t start = out.size();
   if (element != 0 ? append_array_bytes(element, text, out) : append_element_bytes(type, text, out)) return {};
   out.resize(start);
-  return Error::text(Code::InvalidArgument, "the text is no " + name_of(type)).from_environment();
+  return Error::text(Code::InvalidArgument, "the text is not a valid " + name_of(type)).from_environment();
 }
 
 }  // namespace keel::db::postgres

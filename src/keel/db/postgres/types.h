@@ -1,8 +1,8 @@
-// keel/db/postgres/types.h — values of PostgreSQL's types as SQL values (value.h), and back.
+// keel/db/postgres/types.h — converts values of PostgreSQL's types to SQL values (value.h), and back.
 //
-// A column of the types below is read in PostgreSQL's binary format. Every other column, such as an enum or a
-// composite, is read as the text that the server writes. In the simple protocol all columns are such texts, except
-// booleans, integers, reals and bytea, which become the types of the table.
+// A column whose type is in the table below is read in PostgreSQL's binary format. Every other column, such as an enum
+// or a composite, is read as the text that the server writes. In the simple protocol all columns arrive as text;
+// booleans, integers, reals and bytea are converted to the types in the table, and all other columns stay text.
 //
 // | type                              | is read as                                                               |
 // |-----------------------------------|--------------------------------------------------------------------------|
@@ -22,7 +22,7 @@
 // | inet, cidr                        | text 10.0.0.1, 10.0.0.0/8, 2001:db8::1                                   |
 // | arrays of these                   | text as the server writes it, the elements as above: {1,2,NULL,"a b"}    |
 //
-// Arguments are converted by the type that the server has inferred for the parameter ("other": a type that is not in
+// Arguments are converted to the type that the server has inferred for the parameter ("other": a type that is not in
 // the table above):
 //
 // | argument | is taken for                                                                                      |
@@ -35,12 +35,12 @@
 // | blob     | bytea; other, in the type's own binary format                                                     |
 //
 // Errors:    InvalidArgument, from_environment(): "parameter $2: 70000 is not in the range of smallint", "parameter $1
-//            is an integer, but the statement takes text there: write $1::bigint". Protocol, from_environment(): bytes
-//            that are not a value of their type, a length or a count that exceeds the bytes. ResourceExhausted,
-//            from_environment(): an array whose text would be larger than both 1 MiB and 16 times its bytes, or an
-//            argument above 1 GiB.
+//            is an integer, but the statement takes text there: write $1::bigint". Protocol, from_environment(): the
+//            bytes do not form a value of their type, or contain a length or a count larger than the bytes that remain.
+//            ResourceExhausted, from_environment(): an array whose text would be larger than 1 MiB and larger than 16
+//            times its bytes, or an argument above 1 GiB.
 // Threads:   functions.
-// Cost:      one pass; no allocation except to grow the Buffer.
+// Cost:      one pass over the bytes; no allocation except to grow the Buffer.
 // Source:    PostgreSQL, the *_send and *_recv functions of src/backend/utils/adt.
 
 #pragma once
@@ -56,16 +56,16 @@
 
 namespace keel::db::postgres {
 
-// Decodes `bytes`, a value of `type` in `format`. A text or blob is a view of `bytes`, or of bytes appended to
-// `scratch`; a view of `scratch` is valid until that grows or ends.
+// Decodes `bytes`, which are a value of `type` in `format`. A text or blob is a view of `bytes`, or of bytes that are
+// appended to `scratch`; in the latter case, the view is valid until `scratch` grows or is destroyed.
 Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& scratch);
 
-// Appends the bytes of `value`, which is not NULL, for the parameter `number` (from 1) of type `type`; returns their
-// format. After an error `out` is unchanged.
+// Appends the bytes of `value`, which must not be NULL, for the parameter with the number `number` (from 1) and the
+// type `type`; returns the format of the bytes. After an error `out` is unchanged.
 Result<Format> encode(const Value& value, Oid type, int number, Buffer& out);
 
-// Appends the binary form of a text that has the form in the table above, as a server does when it reads a literal.
-// InvalidArgument: the text does not have this form. `type` must be in the table. For servers such as
+// Appends the binary form of a text that has the form in the table above, as a server does when it reads a literal of
+// the type. InvalidArgument: the text does not have this form. `type` must be in the table. Meant for servers such as
 // testing/fake_server.h.
 Result<> encode_text(Oid type, std::string_view text, Buffer& out);
 

@@ -136,7 +136,7 @@ TEST(Types, take_integers_in_their_range) {
   EXPECT_EQ(round(Value(std::int64_t{4'294'967'295}), oid::oid), "4294967295");
   EXPECT_EQ(round(Value(-1), oid::oid), "parameter $1: -1 is not in the range of oid");
   EXPECT_EQ(round(Value(true), oid::boolean), "1");
-  EXPECT_EQ(round(Value(2), oid::boolean), "parameter $1 is 2, but a boolean is 0 or 1");
+  EXPECT_EQ(round(Value(2), oid::boolean), "parameter $1 is 2, but a boolean must be 0 or 1");
   EXPECT_EQ(round(Value(3), oid::float4), "3.000000");
   EXPECT_EQ(round(Value(3), oid::float8), "3.000000");
   EXPECT_EQ(round(Value(std::numeric_limits<std::int64_t>::min()), oid::numeric), "'-9223372036854775808'");

@@ -17,7 +17,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr int busy_wait_ms = 10;  // Another connection holds a lock; the next step tries again.
+constexpr int busy_wait_ms = 10;  // How long to wait before the next attempt if another connection holds a lock.
 
 Result<> sync_folder_of(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -29,12 +29,14 @@ Result<> sync_folder_of(const std::string& path) {
   return {};
 }
 
-// Locks the file, which it creates. Another process that ends just now may have removed the file that was opened here.
+// Locks the file; creates it if it does not exist. A process that ends at the same time may remove the file after this
+// process opened it, so the file is opened again if it is no longer at `path`.
 Result<int> take_lock(const std::string& path) {
   while (true) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) return Error::from_errno("open", errno).because(path);
-    if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {  // Some file systems have no locks.
+    // Other errors are ignored, because some file systems have no locks.
+    if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(fd);
       return fail(Code::Unavailable, "another copy to this target is being made");
     }
@@ -71,11 +73,11 @@ Result<> Backup::open() {
     }
   }
   KEEL_TRY(source_, Connection::open({.path = options_.source, .access = Access::ReadOnly, .vfs = options_.vfs}));
-  // The transaction stays open, so that all steps see the same data as the first.
+  // The transaction stays open, so that all steps see the same data as the first step.
   KEEL_TRY_VOID(source_->run_script("begin; select count(*) from sqlite_schema"));
 
   if (options_.vfs == nullptr) {
-    // The lock is not on the part: on NFS it would keep out SQLite's own.
+    // target.part itself is not locked, because on NFS such a lock would conflict with SQLite's own locks.
     KEEL_TRY(lock_, take_lock(lock_path()));
     const int fd = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) return Error::from_errno("open", errno).because(part_);
@@ -85,7 +87,7 @@ Result<> Backup::open() {
   is_made_ = true;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   int code = sqlite3_open_v2(part_.c_str(), &copy_, flags, options_.vfs);
-  // The copy needs no journal, because an incomplete copy is discarded.
+  // The copy needs no journal, because a copy that is not complete is discarded.
   if (code == SQLITE_OK) {
     code = sqlite3_exec(copy_, "pragma journal_mode=off; pragma synchronous=full", nullptr, nullptr, nullptr);
   }
@@ -106,7 +108,7 @@ Result<bool> Backup::step() {
   if (code == SQLITE_DONE) {
     done = finish();
   } else {
-    // The call that ends the copy sets the error message.
+    // This call ends the copy, and sets the error message.
     sqlite3_backup_finish(std::exchange(backup_, nullptr));
     done = error_of(copy_, code);
   }
@@ -136,7 +138,7 @@ void Backup::close() noexcept {
   if (copy_ != nullptr) sqlite3_close_v2(std::exchange(copy_, nullptr));
   source_.reset();
   if (std::exchange(is_made_, false) && options_.vfs == nullptr) {
-    // The files that checking a copy may leave.
+    // Removes target.part, and the files that checking it may leave behind.
     for (const char* const suffix : {"", "-wal", "-shm"}) ::unlink((part_ + suffix).c_str());
   }
   if (lock_ < 0) return;

@@ -1,20 +1,20 @@
-// keel/db/sqlite/backup.h — copies an SQLite database while it is being written to.
+// keel/db/sqlite/backup.h — copies an SQLite database while others write to it.
 //
 //   KEEL_TRY(auto backup, Backup::begin({.source = "data/app.db", .target = "/backups/app.db"}));
 //   for (bool is_done = false; !is_done;) KEEL_TRY(is_done, backup->step());
 //
-// The copy has the state of one moment: begin() takes a snapshot and keeps it, so that writers can continue and the
-// copy never has to restart. Until the copy is done, the WAL of the source cannot be emptied and grows with each write.
-// The copy is made next to the target, as target.part, and is renamed when all of it is on the disk: the target is
-// always either the whole copy or the previous file. The copy has mode 0600. Meanwhile target.part.lock is locked, so
-// that another backup to the same target fails instead of writing to the same part. Database::backup()
-// (db/database.h) runs the steps on the database's pool.
+// The copy has the state of one moment: begin() takes a snapshot and keeps it, so writers can continue, and the copy
+// never has to restart. Until the copy is complete, the WAL of the source cannot be emptied, and grows with each write.
+// The copy is made next to the target, as target.part, and is renamed when it is completely on the disk, so the target
+// is always either the whole copy or the previous file. The copy has mode 0600. While the copy is made,
+// target.part.lock is locked, so that another backup to the same target fails instead of writing to the same
+// target.part. Database::backup() (db/database.h) runs the steps on the database's pool.
 //
 // Errors:   those of sqlite/connection.h: NotFound: the source does not exist. InvalidArgument: the target is the
-//           source. ResourceExhausted: no room. Unavailable: the source cannot be read, the target cannot be
-//           written, or another backup to the target is being made. After an error target.part is removed.
-// Threads:  one at a time; steps may run on different threads.
-// Cost:     each step reads and writes `pages` pages; the last one also syncs. Blocks.
+//           source. ResourceExhausted: no room. Unavailable: the source cannot be read, the target cannot be written,
+//           or another backup to the same target is in progress. After an error, target.part is removed.
+// Threads:  one at a time; each step may run on another thread.
+// Cost:     each step reads and writes `pages` pages; the last step also syncs. Blocks.
 
 #pragma once
 
@@ -35,9 +35,9 @@ class Connection;
 struct BackupOptions {
   std::string source;
   std::string target;
-  int pages = 256;  // The pages that each step copies: 1 MiB, if a page has the usual 4 KiB.
-  // Used by tests: the name of a registered VFS. If set, the copy is written directly to `target`, not to `target`.part
-  // first.
+  int pages = 256;  // The number of pages that each step copies: 1 MiB if a page has the usual 4 KiB.
+  // For tests: the name of a registered VFS. If a name is set, the copy is written directly to `target`, without
+  // target.part.
   const char* vfs = nullptr;
 };
 
@@ -48,15 +48,17 @@ class Backup {
   Backup(const Backup&) = delete;
   Backup& operator=(const Backup&) = delete;
 
-  // Called with the path of the complete, closed copy before the rename; an error of this function becomes the error of
-  // the last step.
+  // `check` is called with the path of the complete, closed copy before the copy is renamed; an error of `check`
+  // becomes the error of the last step.
   using Check = Result<> (*)(const std::string& part);
   void check_with(Check check) noexcept { check_ = check; }
 
-  // Returns true when the copy is complete. Must not be called again after it has returned true, or after an error.
+  // Returns true when the copy is complete. After step() has returned true, or after an error, step() must not be
+  // called again.
   Result<bool> step();
 
-  // The number of pages of the snapshot, which is known after the first step, and the number of pages copied so far.
+  // The number of pages in the snapshot, which is known after the first step; and the number of pages that have been
+  // copied.
   std::int64_t pages() const noexcept { return pages_; }
   std::int64_t copied() const noexcept { return copied_; }
 

@@ -69,11 +69,11 @@ Code code_of(int extended) noexcept {
 
 bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// SQLite treats it as white space everywhere.
+// SQLite treats a byte order mark as white space everywhere.
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 // For a statement that would change the transactions, settings or files on which Database relies, returns the advice
-// for the error message. Returns null for all other statements.
+// that the error message gives. Returns null for all other statements.
 const char* instead_of_control(std::string_view text) noexcept {
   static constexpr const char* transaction =
       "begin a transaction with begin() of the database, and end it with commit() or by destroying it";
@@ -99,18 +99,19 @@ int line_of(std::string_view text, std::size_t offset) noexcept {
                  text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size())), '\n'));
 }
 
-// SQLite would create a database that every user can read; a WAL and its index get the mode of the database file.
-// mknod() opens nothing, because closing a descriptor would release the locks that this process has on the file.
+// SQLite itself would create a database that every user can read; the WAL and its index get the mode of the database
+// file. The file is created by mknod(), which opens no descriptor, because closing a descriptor of the file would
+// release the locks that this process has on the file.
 void make_private_file(const ConnectionOptions& options) {
   if (options.vfs != nullptr || options.path.empty() || options.path == ":memory:") return;
   std::filesystem::path file = options.path;
   for (int links = 0; links < links_max; ++links) {
-    // If the path is wrong, SQLite reports an error later.
+    // If the path is wrong, SQLite reports an error when it opens the file.
     if (::mknod(file.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno != EEXIST) return;
     std::error_code is_no_link;
     const std::filesystem::path target = std::filesystem::read_symlink(file, is_no_link);
     if (is_no_link) return;
-    file = file.parent_path() / target;  // The target of the link may be an absolute path.
+    file = file.parent_path() / target;  // If the target of the link is an absolute path, operator/ returns that path.
   }
 }
 
@@ -152,7 +153,7 @@ Connection::Connection(sqlite3* handle, const ConnectionOptions& options)
 }
 
 Connection::~Connection() {
-  // close_v2 keeps the connection until its statements are finalised: those in the cache are destroyed after this call.
+  // The statements in the cache are destroyed after this call; close_v2 keeps the connection until they are finalized.
   sqlite3_close_v2(handle_);
 }
 
@@ -160,7 +161,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
   use_pool_memory();
   const bool writes = options.access == Access::ReadWrite;
   sqlite3* handle = nullptr;
-  // A reader is also opened for writing, because it may have to recover the WAL. query_only prevents writes.
+  // A reader also opens the file for writing, because it may have to recover the WAL; query_only prevents other writes.
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   if (writes) {
     flags |= SQLITE_OPEN_CREATE;
@@ -198,8 +199,8 @@ Result<Statement> Connection::prepare(std::string_view text) {
 }
 
 Result<Statement> Connection::prepare_control(std::string_view text) {
-  // SQLite reads `$1` as a name, and numbers names by their first occurrence; `?1` is a number. Named placeholders are
-  // not changed.
+  // SQLite reads `$1` as a name, and numbers names by their first occurrence; therefore `$1` is replaced by `?1`, which
+  // is a number. Named placeholders stay unchanged.
   std::string numbered(text);
   int parameters = count_parameters(text);
   if (parameters >= 0) {
@@ -239,10 +240,10 @@ Result<> Connection::run_values(Sql sql, std::span<const Value> values, Rows* ro
 }
 
 Result<> Connection::run_script(std::string_view text, int* line, Control control) {
-  // SQLite stops reading at a NUL byte and would ignore the text after it.
+  // SQLite stops at a NUL byte, and would ignore the text after it.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     if (line != nullptr) *line = line_of(text, nul);
-    return fail(Code::InvalidArgument, "SQL text has a NUL byte");
+    return fail(Code::InvalidArgument, "the SQL text contains a NUL byte");
   }
   std::string_view rest = text;
   while (true) {
@@ -251,7 +252,9 @@ Result<> Connection::run_script(std::string_view text, int* line, Control contro
     const std::size_t start = text.size() - rest.size();
     if (control == Control::Refused && is_control(rest)) {
       if (line != nullptr) *line = line_of(text, start);
-      return fail(Code::InvalidArgument, "a statement here must not change transactions, settings or files");
+      return fail(Code::InvalidArgument,
+                  "this SQL text must not contain a statement that changes transactions, "
+                  "settings or files");
     }
     sqlite3_stmt* prepared = nullptr;
     const char* tail = nullptr;
@@ -301,13 +304,13 @@ void Connection::limit_steps(int steps) noexcept {
 void Connection::start_steps(Statement& statement) noexcept {
   counts_steps_ = true;
   step_limit_met_ = false;
-  // Resets the statement's step count to 0: SQLite calls the handler when the count reaches the limit.
+  // Resets the statement's step count to 0: SQLite calls the handler when this count reaches the limit.
   sqlite3_stmt_status(statement.handle(), SQLITE_STMTSTATUS_VM_STEP, 1);
 }
 
 int Connection::on_steps(void* at) noexcept {
-  // For other statements, such as the end of a snapshot, the steps of all their runs add up and reach the limit at some
-  // time; this must not interrupt them.
+  // The steps of a statement whose count is not reset, such as the end of a snapshot, add up over all runs and finally
+  // reach the limit; this must not interrupt the statement.
   auto& connection = *static_cast<Connection*>(at);
   connection.step_limit_met_ = connection.counts_steps_;
   return connection.counts_steps_ ? 1 : 0;
@@ -315,18 +318,18 @@ int Connection::on_steps(void* at) noexcept {
 
 void Connection::interrupt() noexcept { sqlite3_interrupt(handle_); }
 
-// Data found in a WAL may exist only in the system's cache: after a failed sync the system considers its pages written,
-// and SQLite considers them committed at the next start. Anything committed after such data, or moved into the file,
-// would be lost or damaged in a power failure. Writing the same bytes again makes the next sync write them. Nobody
-// appends meanwhile.
+// Data that is found in a WAL may exist only in the system's cache: after a failed sync, the system considers that data
+// written, and at the next start SQLite considers it committed. Anything that is committed after such data, or moved
+// into the file, would be lost or damaged in a power failure. If the same bytes are written again, the next sync writes
+// them to the disk. Nobody appends meanwhile.
 Result<> Connection::sync_wal() {
   constexpr int at_once = 64 * 1024;
   const int begun = sqlite3_exec(handle_, "begin immediate", nullptr, nullptr, nullptr);
   switch (begun & 0xff) {
     case SQLITE_OK:
       break;
-    case SQLITE_BUSY:      // The connection that is writing has already done this.
-    case SQLITE_READONLY:  // A read-only database gets no further writes to the WAL.
+    case SQLITE_BUSY:      // Another connection is writing, and that connection rewrote the frames when it was opened.
+    case SQLITE_READONLY:  // A database that is read-only gets no further writes to the WAL.
       return {};
     default:
       return error_of(handle_, begun);

@@ -22,7 +22,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-// Returns the error for the caller of `sql`; if `sql` has no text, the operation is not a statement.
+// Returns the error that the caller of `sql` gets; if `sql` has no text, the operation is not a statement.
 Error failure_of(const Sql& sql, Error&& error) noexcept {
   if (error.code() != Code::Cancelled && error.code() != Code::ResourceExhausted) {
     error = std::move(error).from_environment();
@@ -31,8 +31,8 @@ Error failure_of(const Sql& sql, Error&& error) noexcept {
   return std::move(error);
 }
 
-// A new database is private (connection.h); an existing one keeps the mode that an operator or an earlier version has
-// set.
+// A database that Keel creates is private (connection.h); an existing database keeps the mode that an operator or an
+// earlier version has set.
 void warn_of_others(const DatabaseOptions& options) {
   if (options.vfs != nullptr) return;
   for (const char* suffix : {"", "-wal", "-shm"}) {
@@ -47,13 +47,13 @@ void warn_of_others(const DatabaseOptions& options) {
 
 }  // namespace
 
-// One statement that a task waits for; it runs immediately on the loop, on the pool, or on the writer.
+// A statement that a task waits for; it runs immediately on the loop, or on the pool, or on the writer.
 class DatabaseCall final : public Leaf {
  public:
   using Value = void;
   enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit, Savepoint, Release, Fetch, BeginRead };
 
-  // A statement that returns its rows in parts.
+  // A statement whose rows are returned in parts.
   struct Stream {
     explicit Stream(Database::State& s) noexcept : state(s) {}
     ~Stream() {
@@ -127,7 +127,7 @@ class DatabaseCall final : public Leaf {
     return true;
   }
   Result<> take() noexcept {
-    // The error of a body is passed on unchanged.
+    // If a body fails, its error is passed on unchanged.
     if (!result_ && kind_ != Kind::Body) [[unlikely]]
       return failure_of(sql, std::move(result_).error());
     return std::move(result_);
@@ -136,8 +136,8 @@ class DatabaseCall final : public Leaf {
   Sql sql{""};
   std::span<const db::Value> values;
   FunctionRef<Result<>(Connection&)>* body = nullptr;
-  Stream* stream = nullptr;                 // For Fetch: the stream whose rows have been read.
-  FunctionRef<Result<>()>* step = nullptr;  // For Fetch: a step that needs no connection.
+  Stream* stream = nullptr;                 // For Fetch: the stream to which the rows belong.
+  FunctionRef<Result<>()>* step = nullptr;  // For Fetch: a function that runs without a connection.
   Rows rows;
   Written written() const noexcept { return write_.written; }
   std::uint64_t transaction() const noexcept { return write_.transaction; }
@@ -190,7 +190,7 @@ class DatabaseCall final : public Leaf {
   void go_elsewhere() noexcept {
     if (stages_ != nullptr) asked_ = Host::current().precise_now();
     home_ = Executor::current();
-    KEEL_CHECK(home_ != nullptr, "a call of the database that needs another thread must be awaited on an executor");
+    KEEL_CHECK(home_ != nullptr, "a database call that needs another thread must be awaited on an executor");
   }
 
   static void run_arrived(::keel::Job& job) noexcept {
@@ -212,7 +212,7 @@ class DatabaseCall final : public Leaf {
     }
     call.home_->post(call.arrived_);  // Destroyed after this.
   }
-  // Call it when the result of another thread's work, which began at `begun`, has arrived.
+  // Call it when the result of another thread's work has arrived; the work began at `begun`.
   void count_stages(Instant begun) noexcept {
     stages_->add(Stage::DatabaseWait, begun - asked_);
     stages_->add(Stage::Database, Host::current().precise_now() - begun);
@@ -271,7 +271,7 @@ class DatabaseCall final : public Leaf {
     running_ = nullptr;
     if (result) ++state_.pool_reads;
     if (is_in_read() && kind_ != Kind::BeginRead) {
-      // After an I/O error SQLite ends the transaction, and with it the snapshot.
+      // After an I/O error SQLite ends the transaction, and the snapshot with it, so the read transaction ends, too.
       if (connection->is_autocommit()) state_.read_transactions.end(write_.transaction);
       connection = state_.read_transactions.give_back(write_.transaction, std::move(connection));
     }
@@ -289,7 +289,7 @@ class DatabaseCall final : public Leaf {
       Result<Statement> prepared = connection.prepare(sql.text());
       if (!prepared) {
         Error error = std::move(prepared).error();
-        // As in StatementCache: the text belongs to the program.
+        // As in StatementCache: the text is part of the program, so the mistake is not in the user's input.
         if (error.code() == Code::InvalidArgument) return std::move(error).as(Code::Internal);
         return error;
       }
@@ -333,28 +333,28 @@ class DatabaseCall final : public Leaf {
 
   Database::State& state_;
   const Kind kind_;
-  // The reader that owns the memory of `rows`: that of the loop, because this operation ends on the loop where it
-  // began.
+  // The reader that owns the memory of `rows`: it is the reader of the loop, because this operation ends on the loop
+  // where it began.
   Reader* reader_ = nullptr;
   Executor* home_ = nullptr;
-  StageClock* stages_ = nullptr;  // Set only within a measured request, like asked_ and begun_.
-  Instant asked_;                 // The time at which the operation began to wait for another thread.
-  Instant begun_;                 // The time at which the pool began to read.
+  StageClock* stages_ = nullptr;  // Set only if the request is being measured; this is also true of asked_ and begun_.
+  Instant asked_;                 // When the operation began to wait for another thread.
+  Instant begun_;                 // When the pool began to read.
   Arrived arrived_;
   Read read_;
   Write write_;
-  Instant posted_;           // The time at which the operation was posted to the pool.
-  bool has_waited_ = false;  // True if all threads of the pool were busy.
+  Instant posted_;           // When the operation was posted to the pool.
+  bool has_waited_ = false;  // Whether all threads of the pool were busy when the operation was posted.
   bool on_writer_ = false;
-  bool cancelled_ = false;         // Guarded by the state's lock.
-  Connection* running_ = nullptr;  // Guarded by the state's lock.
+  bool cancelled_ = false;         // Guarded by State::mutex.
+  Connection* running_ = nullptr;  // Guarded by State::mutex.
   Result<> result_;
 };
 
 Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Database::~Database() {
   {
-    // The WAL can be emptied once the snapshots of these transactions are gone.
+    // The WAL can be emptied only after the snapshots of the readers have ended.
     std::lock_guard lock(state_->mutex);
     state_->readers.clear();
   }
@@ -367,8 +367,8 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
   }
   if (options.executor != nullptr && !options.executor->has_clock()) {
     return fail(Code::InvalidArgument,
-                "DatabaseOptions::executor can delay jobs, as the pool of a simulation can; to test an application "
-                "with its database, use app::TestApp");
+                "DatabaseOptions::executor must be able to delay jobs, like the pool of a simulation; to test an "
+                "application with its database, use app::TestApp");
   }
   auto state = std::make_unique<State>(options);
   KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(state->connection_options(Access::ReadWrite)));
@@ -501,7 +501,7 @@ Task<> Database::try_write() {
     std::int64_t version = 0;
     auto keep = [&version](const Row& row) { version = row.integer(0); };
     KEEL_TRY_VOID(connection.query("select user_version from pragma_user_version", keep));
-    // SQLite writes the page even though the number is unchanged.
+    // SQLite writes the page although the number does not change.
     return connection.run_script("pragma user_version = " + std::to_string(version));
   };
   FunctionRef<Result<>(Connection&)> body = touch;

@@ -10,33 +10,34 @@
 //     co_return written.last_insert_id;                   // on disk
 //   }
 //
-// Reads run on the loop that requests them, on its own connection; reads of one event-loop iteration share a snapshot,
-// and every read sees all acknowledged writes (reader.h). A read that takes more than `loop_steps_max` steps is
-// interrupted, returns nothing, and runs again on the `database` pool. Writes go to one thread, which commits them in
-// groups (writer.h); a completed write is on the disk. SQLite itself is asked whether a statement reads or writes:
-// `query…` also accepts `insert … returning`. An interactive transaction holds the writer exclusively until it is over,
-// for at most `writer.hold_max`; after that its statements fail with DeadlineExceeded. Its statements run on the
-// writer's thread. An error ends the transaction where SQLite rolls it back (`on conflict rollback`, an I/O error, a
-// full disk).
+// Reads run on the loop that requests them, on the loop's own connection; the reads of one event-loop iteration share a
+// snapshot, and every read sees all acknowledged writes (reader.h). A read that takes more than `loop_steps_max` steps
+// is interrupted, returns nothing, and runs again on the `database` pool. All writes go to one thread, which commits
+// them in groups (writer.h); when a write completes, it is on the disk. SQLite itself determines whether a statement
+// reads or writes; therefore `query…` also accepts `insert … returning`. An interactive transaction holds the writer
+// exclusively until the transaction ends, for at most `writer.hold_max`; after that time its statements fail with
+// DeadlineExceeded. The statements of the transaction run on the writer's thread. An error ends the transaction if
+// SQLite rolls it back because of the error (`on conflict rollback`, an I/O error, a full disk).
 //
 // Transactions are always serializable. A read-only transaction does not use the writer: its statements run on the
-// pool, on a separate connection that keeps the snapshot of its beginning for as long as it is open; at most 64 can be
-// open. While one is open, the WAL cannot be emptied.
+// pool, on a separate connection, which keeps the snapshot of the transaction's beginning until the transaction ends.
+// At most 64 read-only transactions can be open. While a read-only transaction is open, the WAL cannot be emptied.
 //
-// stream() reads on the pool, 64 KiB of rows at a time, with a separate connection and one snapshot until its end;
-// until then the WAL cannot be emptied. stream() accepts only statements that read, and cannot be part of a
-// transaction. backup() also runs on the pool with one snapshot, and copies 1 MiB at a time (backup.h).
+// stream() reads on the pool, 64 KiB of rows at a time, with a separate connection and one snapshot; until the stream
+// ends, the WAL cannot be emptied. stream() accepts only statements that read, and cannot be part of a transaction.
+// backup() also runs on the pool with one snapshot, and copies 1 MiB at a time (backup.h).
 //
-// Result:    as in db/session.h, as is ownership.
-// Errors:    those of db/session.h. The codes of single statements are those of sqlite/connection.h; in addition,
-//            ResourceExhausted (queue or pool full, result too large) and Unavailable (the database is closing; or an
-//            I/O error or a full disk, after which the outcome is unknown).
-// Lifetime:  must outlive its tasks. All loops that have read must have stopped before it is destroyed.
+// Result:    as in db/session.h, which also states the ownership.
+// Errors:    those of db/session.h. The codes of single statements are those of sqlite/connection.h. In addition:
+//            ResourceExhausted (the queue or the pool is full, or the result is too large) and Unavailable (the
+//            database is closing; or there was an I/O error or a full disk, after which the outcome is unknown).
+// Lifetime:  must outlive its tasks. All loops on which a read has run must have stopped before the database is
+//            destroyed.
 // Threads:   any thread; tasks run on executors.
-// Cancel:    a waiting write is removed from the queue and has no effect; a write that has begun is completed first. A
-//            read that runs on the pool is interrupted.
-// Cost:      a read on the loop takes no heap; the first read of an iteration also pays for the snapshot. A write takes
-//            a share of one fsync. sqlite_bench has the figures.
+// Cancel:    a waiting write is removed from the queue and has no effect; a write that has begun is completed. A read
+//            that runs on the pool is interrupted.
+// Cost:      a read on the loop takes no heap; the first read of an iteration also begins the snapshot. A write costs a
+//            share of one fsync. sqlite_bench has the figures.
 
 #pragma once
 
@@ -49,86 +50,88 @@
 
 namespace keel::db::sqlite {
 
-// File, pools and limits of a database.
+// The file, the pool and the limits of a database.
 struct DatabaseOptions {
-  // The file, created with mode 0600; its folder must exist. A database in memory is not supported, because several
-  // connections share it.
+  // The path of the file, which is created with mode 0600; its folder must exist. A database in memory is not
+  // supported, because the connections of a Database must share the data.
   std::string path = "data/app.db";
   std::string migrations = {};  // The folder of NNNN_name.sql files that open() applies; empty: none (migrations.h).
   Synchronous synchronous = Synchronous::Full;
-  // How long a write waits for a lock that another process holds, counted from the call; then the write fails with
-  // Unavailable and has no effect.
+  // How long a write waits for a lock that another process holds, counted from the call; after that time the write
+  // fails with Unavailable and has no effect.
   Duration busy_timeout = 5_s;
   int cache_kib = 4096;         // Per connection.
-  int statements_max = 128;     // Prepared statements per connection.
+  int statements_max = 128;     // The maximum number of prepared statements that each connection keeps.
   int checkpoint_pages = 1000;  // See ConnectionOptions.
   // The number of threads, each with a connection, for reads that are too long for a loop.
   int pool_size = 2;
-  std::size_t pool_queued_max = 1024;  // The maximum number of reads that wait for these threads.
-  // The maximum number of steps of a read on the loop: well below 1 ms. 0: all reads run on the pool.
+  std::size_t pool_queued_max = 1024;  // The maximum number of reads that may wait for these threads.
+  // The maximum number of steps of a read on the loop; the default takes well below 1 ms. 0: all reads run on the pool.
   int loop_steps_max = 20'000;
-  std::size_t loop_rows_bytes_max = 256 * 1024;  // A result of more bytes is read on the pool.
-  std::size_t rows_bytes_max = 64u << 20;        // A result of more bytes is an error.
-  // Memory for rows that each loop keeps between its reads; the memory of larger results is freed after each read. A
-  // larger value saves the allocations of large results, and costs that much memory for each loop.
+  std::size_t loop_rows_bytes_max = 256 * 1024;  // A read with a larger result than this runs on the pool.
+  std::size_t rows_bytes_max = 64u << 20;        // A result larger than this is an error.
+  // The memory for rows that each loop keeps between its reads; if a result takes more, its memory is freed after the
+  // read. A larger value avoids the allocations for large results, but takes that much memory for each loop.
   std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
-  // A read-only transaction that is open for longer than this is logged at level warn, with the call that began it.
-  // Zero: none is.
+  // If a read-only transaction is open for longer than this, that is logged at level warn, with the call that began the
+  // transaction.
+  // Zero: nothing is logged.
 #ifdef NDEBUG
   Duration held_warning = {};
 #else
   Duration held_warning = 1_s;
 #endif
   const char* vfs = nullptr;  // See ConnectionOptions.
-  // An executor that runs the writer and the long reads instead of threads, whatever `pool_size` is; used by
-  // simulations (writer.h). With an executor, the database must be idle when it is closed. InvalidArgument: the
-  // executor has no clock, such as InlineExecutor.
+  // If this executor is set, the writer and the long reads run on it instead of on threads, whatever `pool_size` is;
+  // simulations use this (writer.h). If an executor is set, the database must be idle when it is closed.
+  // InvalidArgument: the executor has no clock, as is the case for InlineExecutor.
   Executor* executor = nullptr;
 };
 
 // The counters of a database.
 struct DatabaseStats {
-  std::uint64_t loop_reads = 0;       // Reads completed on the loop that requested them.
-  std::uint64_t budget_exceeded = 0;  // Reads that began on a loop and were interrupted.
-  std::uint64_t known_long = 0;       // Reads sent to the pool immediately.
-  std::uint64_t pool_reads = 0;       // Reads completed on the pool.
-  std::uint64_t snapshots = 0;        // Snapshots begun by loops.
-  // The number of these snapshots that began because of a commit within the iteration.
+  std::uint64_t loop_reads = 0;  // Reads that were completed on the loop that requested them.
+  // Reads that began on a loop, and were interrupted because they exceeded the loop's limits.
+  std::uint64_t budget_exceeded = 0;
+  std::uint64_t known_long = 0;  // Reads that were sent directly to the pool, because they are known to be long.
+  std::uint64_t pool_reads = 0;  // Reads that were completed on the pool.
+  std::uint64_t snapshots = 0;   // Snapshots that loops have begun.
+  // The snapshots that were begun because of a commit within an iteration.
   std::uint64_t snapshots_renewed = 0;
-  std::size_t pool_queued = 0;        // Reads that wait for the pool now.
-  std::uint64_t pool_refused = 0;     // Reads rejected because too many waited for the pool.
-  int readers = 0;                    // Connections of loops and threads.
+  std::size_t pool_queued = 0;        // Reads that are waiting for the pool now.
+  std::uint64_t pool_refused = 0;     // Reads that were rejected because too many reads were waiting for the pool.
+  int readers = 0;                    // The connections of loops and of the pool's threads.
   std::uint64_t backups = 0;          // Copies completed.
-  std::size_t read_transactions = 0;  // Read-only transactions that are open.
-  Duration read_transaction_age;      // How long the oldest of these transactions has been open.
+  std::size_t read_transactions = 0;  // Read-only transactions that are open now.
+  Duration read_transaction_age;      // How long the oldest open read-only transaction has been open.
   WriterStats writer;
 };
 
 class Database final : public db::Database {
  public:
   // Opens or creates the file, applies the migrations and starts the writer. Logs a warning for each file of the
-  // database that users other than its owner and group may read or write.
+  // database that users other than the file's owner and group may read or write.
   static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options);
   ~Database() override;  // close()
 
-  // Commits the queued writes and ends the threads; waits for an open interactive transaction until it ends or reaches
-  // its time limit. Moves the WAL into the file as far as snapshots allow.
+  // Commits the queued writes and ends the threads; if an interactive transaction is open, waits until the transaction
+  // ends or reaches its time limit. Moves the pages of the WAL into the file as far as snapshots allow.
   void close() noexcept override;
   Result<> attach(io::Loop& loop) override;
 
-  // Reads synchronously, for handlers that are not tasks. For use on the calling thread only: Unavailable when the read
-  // takes more steps or bytes than the loop's limits (await query() instead); InvalidArgument when the statement
-  // writes.
+  // Reads synchronously on the calling thread, for handlers that are not tasks. Errors: Unavailable if the read exceeds
+  // the loop's limit of steps or bytes (await query() instead); InvalidArgument if the statement writes.
   template <class... A>
   Result<std::size_t> read_now(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
     return with_arguments(
         sql, [&](std::span<const Value> values) { return read_values_now(sql, values, on_row); }, arguments...);
   }
 
-  // Several statements as one write: `body` runs on the writer's thread within one savepoint; its changes are committed
-  // when it returns success, else rolled back. `body` must be fast, because all writes wait for it. If its group is
-  // lost, it is called a second time, after the changes of the first call were rolled back.
+  // Runs several statements as one write: `body` runs on the writer's thread within one savepoint; the changes are
+  // committed if `body` returns success, else rolled back. `body` must be fast, because all writes wait for it. If the
+  // group of the write is lost, `body` is called a second time, after the changes of the first call have been rolled
+  // back.
   Task<> transact(FunctionRef<Result<>(Connection&)> body);
   using Session::transact;
 

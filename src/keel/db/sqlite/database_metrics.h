@@ -1,4 +1,4 @@
-// keel/db/sqlite/database_metrics.h — the counters of an SQLite database, as metrics.
+// keel/db/sqlite/database_metrics.h — publishes the counters of an SQLite database as metrics.
 
 #pragma once
 

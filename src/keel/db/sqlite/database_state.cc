@@ -1,4 +1,4 @@
-// The members of a Database, and its metrics.
+// The part of Database that manages its State, and its metrics.
 
 #include <utility>
 

@@ -143,7 +143,7 @@ TEST_F(SqliteDatabase, writes_and_reads_typed_rows) {
 
 TEST_F(SqliteDatabase, a_value_that_does_not_fit_is_an_error_of_every_query) {
   EXPECT_EQ(loop.run(database->query_one<int>("select 4294967297")).error().message(),
-            "column '4294967297': 4294967297 does not fit int");
+            "column '4294967297': 4294967297 does not fit into int");
   EXPECT_EQ(loop.run(database->query_optional<std::uint8_t>("select -1")).error().code(), Code::Internal);
   EXPECT_EQ(loop.run(database->query_many<std::int16_t>("values (1), (65536)")).error().code(), Code::Internal);
   auto read = [](const Row& row) { static_cast<void>(row.get<int>(0)); };
@@ -170,7 +170,7 @@ TEST_F(SqliteDatabase, an_error_of_a_statement_is_of_the_environment_and_names_s
   EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
   EXPECT_TRUE(loop.run(add_user(*database, "alice")).error().is_from_environment());
   const auto misread = loop.run(database->query_one<int>("select name from users"));
-  EXPECT_EQ(misread.error().message(), "column 'name' is text, read as an integer");
+  EXPECT_EQ(misread.error().message(), "column 'name' is text, but is read as an integer");
   EXPECT_EQ(misread.error().statement(), "select name from users");
   auto nothing = [](const Row&) {};
   const auto now = database->read_now("select a from nothing", nothing);
@@ -218,7 +218,7 @@ TEST_F(SqliteDatabase, a_bug_in_a_callback_or_with_a_transaction_ends_that_task_
   EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
   const Error beyond = loop.run(read_beyond(*database)).error().clone();
   EXPECT_TRUE(beyond.is_bug());
-  EXPECT_EQ(beyond.message(), "column 4 is read from a row with 2 columns (id, name), counted from 0");
+  EXPECT_EQ(beyond.message(), "column 4 is read from a row with 2 columns (id, name); columns are counted from 0");
 
   const Error moved = loop.run(use_what_was_moved(*database)).error().clone();
   EXPECT_TRUE(moved.is_bug());

@@ -330,8 +330,9 @@ TEST_F(Durability, the_log_says_once_that_the_disk_fails_and_once_that_it_works_
   reader.drain([&](const log::Record& record) {
     if (record.component() == "db.writer") lines.emplace_back(record.message());
   });
-  EXPECT_EQ(lines, (std::vector<std::string>{"the disk does not accept writes; writes fail until one succeeds",
-                                             "the disk accepts writes again"}));
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"the disk does not accept writes; writes fail until the disk accepts them again",
+                                      "the disk accepts writes again"}));
 }
 
 // A disk of one megabyte that is really full.

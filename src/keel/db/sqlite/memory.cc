@@ -13,8 +13,9 @@
 namespace keel::db::sqlite {
 namespace {
 
-// Each block begins with its usable size. Larger blocks come from malloc: pages of the cache are slightly larger than 4
-// KiB and live long, so that rounding them up to a power of two would double the size of the cache.
+// Each block begins with its usable size. Blocks above pooled_max come from malloc: the pages of the cache are slightly
+// larger than 4 KiB and live long, and the pool would round them up to a power of two, which would double the size of
+// the cache.
 constexpr std::size_t head = 8;
 constexpr std::size_t pooled_max = 2048;
 
@@ -26,7 +27,7 @@ void* allocate(int wanted) noexcept {
     block = pooled ? pool_allocate(bytes) : std::malloc(bytes);
   } catch (const std::bad_alloc&) {
   }
-  if (block == nullptr) return nullptr;  // SQLite reports the lack of memory as an error.
+  if (block == nullptr) return nullptr;  // SQLite turns the lack of memory into an error.
   const std::uint64_t usable = (pooled ? pool_block_size(bytes) : bytes) - head;
   std::memcpy(block, &usable, sizeof usable);
   return static_cast<char*>(block) + head;

@@ -17,7 +17,7 @@ class Target final : public MigrationTarget {
 
   std::string_view database() const override { return "sqlite"; }
 
-  // Tables can be rebuilt only while foreign keys are off, and they cannot be turned off within a transaction.
+  // Tables can be rebuilt only while foreign keys are off, and foreign keys cannot be turned off within a transaction.
   Result<> prepare() override { return connection_.run_script("pragma foreign_keys=off"); }
   Result<> finish() override { return connection_.run_script("pragma foreign_keys=on"); }
 
@@ -110,7 +110,8 @@ class Target final : public MigrationTarget {
     return sound;
   }
 
-  // Runs the statement within a transaction, which is ended first only for `vacuum`.
+  // Runs the next statement within the current transaction; only `vacuum` runs after that transaction has been
+  // committed.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY(const std::int64_t applied, applied_at(migration));
     if (applied != 0) return false;
@@ -123,7 +124,8 @@ class Target final : public MigrationTarget {
       KEEL_TRY_VOID(roll_back());
       KEEL_TRY_VOID(connection_.run_script(part.text));
       KEEL_TRY_VOID(begin());
-      // The lock was free meanwhile: another process may have run and recorded this step, or the whole file.
+      // While `vacuum` ran, this process did not hold the lock, so another process may have run and recorded this step,
+      // or the whole file.
       KEEL_TRY(const std::int64_t applied_now, applied_at(migration));
       KEEL_TRY(const int done_now, steps_done(migration));
       if (applied_now != 0 || done_now != done) return true;
@@ -147,7 +149,7 @@ class Target final : public MigrationTarget {
     return true;
   }
 
-  // A statement of a file.
+  // A statement of a file, and its line.
   struct Part {
     std::string text;
     int line = 1;
@@ -157,7 +159,7 @@ class Target final : public MigrationTarget {
     std::size_t begin = 0;
     while (begin < text.size()) {
       std::size_t end = text.find(';', begin);
-      // Semicolons in a trigger, a string or a comment do not end it.
+      // Semicolons in a trigger, a string or a comment do not end the statement.
       while (end != text.npos && sqlite3_complete(text.substr(begin, end + 1 - begin).c_str()) == 0) {
         end = text.find(';', end + 1);
       }

@@ -1,8 +1,8 @@
 // keel/db/sqlite/migrations.h — applies migrations (db/migrations.h) to an SQLite database.
 //
-// Foreign keys are not enforced while a file runs, but all of them are checked before it is committed, so that a file
-// can rebuild a table to which others refer. Rows that refer to missing rows are InvalidArgument, "0002_x.sql: leaves
-// rows in b that refer to no row of a".
+// Foreign keys are not enforced while a file runs, so that the file can rebuild a table to which other tables refer;
+// all foreign keys are checked before the file is committed. If rows refer to missing rows, the error is
+// InvalidArgument: "0002_x.sql: leaves rows in b that refer to no row of a".
 //
 // Processes that start at the same time wait for the write lock for at most the connection's busy_timeout, and then
 // fail with Unavailable.
@@ -10,7 +10,7 @@
 // A file without a transaction may contain `vacuum`; every other statement runs in its own transaction. The table
 // keel_migration_steps records how many statements of such a file have run.
 //
-// Threads: those of the connection. Blocks: call it before serving.
+// Threads: as for the connection. Blocks: call it before the service starts to serve.
 
 #pragma once
 
@@ -24,7 +24,7 @@ namespace keel::db::sqlite {
 
 class Connection;
 
-// The operations of db/migrations.h on a connection.
+// The operations of db/migrations.h, on an SQLite connection.
 Result<Migrated> migrate(Connection& connection, const std::string& folder, int last = 0);
 Result<Migrated> migrate_down(Connection& connection, const std::string& folder, int count = 1);
 Result<Migrated> migrate_redo(Connection& connection, const std::string& folder);

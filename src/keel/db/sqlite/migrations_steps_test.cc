@@ -140,8 +140,9 @@ TEST_F(MigrationSteps, without_a_transaction_are_undone_before_they_are_applied_
   ASSERT_TRUE(migrate(*connection, folder.path()));
   file("0002_b.sql", head + "create tabel b;");
 
-  EXPECT_EQ(message(migrate_redo(*connection, folder.path())),
-            "migrations: 0002_b.sql:2: near \"tabel\": syntax error; it is undone now: keel migrate up applies it");
+  EXPECT_EQ(
+      message(migrate_redo(*connection, folder.path())),
+      "migrations: 0002_b.sql:2: near \"tabel\": syntax error; the file is now undone: apply it with keel migrate up");
   EXPECT_EQ(tables_of(*connection), "a");
   file("0002_b.sql", head + "create table b (id integer); vacuum;");
   EXPECT_EQ(migrate(*connection, folder.path())->applied, 1);
@@ -153,9 +154,9 @@ TEST_F(MigrationSteps, without_a_transaction_are_undone_before_they_are_applied_
 
 TEST_F(MigrationSteps, name_what_undoes_nothing) {
   file("0003_c.down.sql", "drop table c;");
-  EXPECT_EQ(
-      message(migrate(*connection, folder.path())),
-      "migrations: 0003_c.down.sql undoes 0003_c.sql, which does not exist: name it like the file that it undoes");
+  EXPECT_EQ(message(migrate(*connection, folder.path())),
+            "migrations: 0003_c.down.sql undoes 0003_c.sql, which does not exist: rename it after the file that it "
+            "should undo");
   std::filesystem::remove(folder / "0003_c.down.sql");
   file("0002_b.down.sql", "-- keel: no transaction\ndrop table b;");
   EXPECT_NE(message(migrate(*connection, folder.path()))
@@ -208,7 +209,8 @@ TEST_F(MigrationSteps, without_a_transaction_go_on_where_they_stopped) {
 TEST_F(MigrationSteps, without_a_transaction_take_no_transaction_of_their_own) {
   file("0003_c.sql", "-- keel: no transaction\ncreate table c (id integer);\nbegin;\n");
   EXPECT_EQ(message(migrate(*connection, folder.path())),
-            "migrations: 0003_c.sql:3: a statement here must not change transactions, settings or files");
+            "migrations: 0003_c.sql:3: this SQL text must not contain a statement that changes transactions, settings "
+            "or files");
 }
 
 TEST_F(MigrationSteps, wait_for_another_process_no_longer_than_is_said) {

@@ -96,7 +96,7 @@ TEST_F(Migrations, a_file_with_a_nul_byte_is_refused_with_its_line) {
   using namespace std::string_view_literals;
   file("0001_users.sql", "create table users (id integer);\n\0create table lost (id integer);\n"sv);
 
-  EXPECT_EQ(error(), "migrations: 0001_users.sql:2: SQL text has a NUL byte");
+  EXPECT_EQ(error(), "migrations: 0001_users.sql:2: the SQL text contains a NUL byte");
   EXPECT_EQ(count("users"), -1);
 }
 
@@ -133,7 +133,9 @@ TEST_F(Migrations, a_missing_or_renamed_file_is_refused_by_name) {
 TEST_F(Migrations, gaps_duplicates_and_other_names_are_refused) {
   file("0001_a.sql", "select 1");
   file("0003_c.sql", "select 1");
-  EXPECT_EQ(error(), "migrations: 0003_c.sql follows number 0001: 0002 is missing; files are numbered without gaps");
+  EXPECT_EQ(error(),
+            "migrations: 0003_c.sql follows number 0001, so 0002 is missing: files must be numbered without "
+            "gaps");
 
   drop("0003_c.sql");
   file("0001_b.sql", "select 1");
@@ -143,13 +145,15 @@ TEST_F(Migrations, gaps_duplicates_and_other_names_are_refused) {
 
   drop("0001_b.sql");
   file("readme.txt", "hello");
-  EXPECT_NE(error().find("files are named NNNN_name.sql"), std::string::npos);
+  EXPECT_NE(error().find("files must be named NNNN_name.sql"), std::string::npos);
 }
 
 TEST_F(Migrations, transaction_control_inside_is_refused) {
   file("0001_a.sql", "create table a (id integer);\ncommit;\ncreate table b (id integer);\n");
 
-  EXPECT_EQ(error(), "migrations: 0001_a.sql:2: a statement here must not change transactions, settings or files");
+  EXPECT_EQ(error(),
+            "migrations: 0001_a.sql:2: this SQL text must not contain a statement that changes transactions, "
+            "settings or files");
   EXPECT_EQ(count("a"), -1);
 }
 
@@ -158,7 +162,9 @@ TEST_F(Migrations, transaction_control_behind_any_white_space_is_refused) {
   for (const std::string_view blank : {"\xef\xbb\xbf", " \v", "\f\r\n", "/**/", "-- x\n", "; ;"}) {
     file("0001_a.sql", "create table a (id integer);" + std::string(blank) + "commit;\ncreate table b (id integer);\n");
 
-    EXPECT_NE(error().find("a statement here must not change transactions, settings or files"), std::string::npos)
+    EXPECT_NE(error().find("this SQL text must not contain a statement that changes transactions, settings or "
+                           "files"),
+              std::string::npos)
         << error();
     EXPECT_EQ(count("a"), -1);
   }

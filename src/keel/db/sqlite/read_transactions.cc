@@ -21,7 +21,7 @@ Result<std::uint64_t> ReadTransactions::begin(std::unique_ptr<Connection>& conne
   if (count() >= transactions_max) {
     return fail(Code::ResourceExhausted, "the limit of open read-only transactions is reached");
   }
-  // The first read takes the snapshot.
+  // The first read in the transaction takes the snapshot, so a read is part of the beginning.
   if (Result<> begun = connection->run_script("begin; select count(*) from sqlite_schema"); !begun) {
     end_on(*connection);
     return std::move(begun).error();

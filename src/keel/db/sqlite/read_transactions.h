@@ -1,12 +1,14 @@
-// keel/db/sqlite/read_transactions.h — the read-only transactions of a database: each has a connection with a snapshot.
+// keel/db/sqlite/read_transactions.h — the read-only transactions of a database; each has a connection that holds a
+// snapshot.
 //
-// A statement takes the connection, runs on the pool, and gives it back. Savepoints are only counted, because there is
-// nothing to undo.
+// A statement takes the transaction's connection, runs on the pool, and gives the connection back. Savepoints are only
+// counted, because a read-only transaction has nothing to undo.
 //
 // A transaction that is open for a long time keeps the WAL from being emptied, and is logged once, with the call that
-// began it.
+// began the transaction.
 //
-// Errors:   Conflict: the transaction, or its savepoint, is over. ResourceExhausted: transactions_max are open.
+// Errors:   Conflict: the transaction, or its savepoint, has ended. ResourceExhausted: transactions_max transactions
+//           are open.
 // Threads:  any.
 
 #pragma once
@@ -26,27 +28,29 @@ class ReadTransactions {
  public:
   static constexpr std::size_t transactions_max = 64;
 
-  // A read-only transaction is recognised by the high bit of its number: the writer's numbers are small.
+  // A read-only transaction is recognized by the highest bit of its number; the writer's numbers are too small to have
+  // that bit.
   static bool has(std::uint64_t transaction) noexcept { return (transaction & bit) != 0; }
 
-  // Begins a transaction on `connection`, which the caller keeps if this fails. Its snapshot is taken in this call.
+  // Begins a transaction on `connection`; if that fails, the caller keeps the connection. The snapshot of the
+  // transaction is taken in this call.
   Result<std::uint64_t> begin(std::unique_ptr<Connection>& connection, std::source_location place);
-  // Takes the connection for one statement; call give_back() after the statement.
+  // Takes the transaction's connection for one statement; call give_back() after the statement.
   Result<std::unique_ptr<Connection>> take(std::uint64_t transaction);
-  // Returns the connection to the caller if the transaction was ended in the meantime.
+  // If the transaction was ended while the statement ran, returns the connection to the caller; else returns null.
   std::unique_ptr<Connection> give_back(std::uint64_t transaction, std::unique_ptr<Connection> connection);
-  // Ends it. Returns null when the transaction is already over, or a statement has the connection and will give it
-  // back.
+  // Ends the transaction. Returns null if the transaction has already ended, or if a statement has the connection and
+  // will give it back.
   std::unique_ptr<Connection> end(std::uint64_t transaction) noexcept;
   bool is_open(std::uint64_t transaction) const noexcept;
   Result<std::uint64_t> savepoint(std::uint64_t transaction);
-  // False when the savepoint is already over.
+  // Returns false if the savepoint has already ended.
   bool release(std::uint64_t transaction, std::uint64_t savepoint) noexcept;
   std::size_t count() const noexcept;
-  // How long the oldest transaction has been open; zero when none is open.
+  // How long the oldest open transaction has been open; zero if none is open.
   Duration age() const noexcept;
-  // Logs the transactions that have been open for `limit`. Returns the time until the next one will have been; zero
-  // when there is none.
+  // Logs the transactions that have been open for `limit` or longer. Returns the time until the next transaction
+  // reaches `limit`; zero if there is none.
   Duration warn_of_held(Duration limit) noexcept;
   // Ends all transactions.
   void clear() noexcept;

@@ -47,7 +47,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   Result<> result = entry->statement.run(values, rows, rows_bytes_max_);
   connection_->stop_steps();
   if (result) [[likely]] {
-    // The names are read now, because another read while these rows are in use may evict the statement.
+    // The names are set now, because another read may evict the statement while these rows are in use.
     entry->statement.name_columns(rows);
     reads.add();
     return Outcome::Done;
@@ -64,7 +64,8 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
 
 Result<> Reader::begin_snapshot() {
   if (loop_ == nullptr) return {};
-  // This is read before the snapshot begins, so that the snapshot contains every write acknowledged until now.
+  // `committed` is read before the snapshot begins, so that the snapshot contains every write that has been
+  // acknowledged.
   const std::uint64_t committed = writer_.committed();
   if (open_) {
     if (seen_ == committed) [[likely]]

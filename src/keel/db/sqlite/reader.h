@@ -1,18 +1,18 @@
-// keel/db/sqlite/reader.h — the reads of one loop: it has a connection, and the reads of one event-loop iteration share
-// a snapshot.
+// keel/db/sqlite/reader.h — the reads of one loop: a Reader has a connection, and the reads of one event-loop iteration
+// share a snapshot.
 //
 // The snapshot begins with the first read of an iteration and ends before the loop collects events again (Loop::defer).
-// The snapshot is renewed as soon as the writer has committed, so that every read sees all acknowledged writes. On a
-// thread without a loop each read has its own snapshot.
+// The snapshot is renewed at the first read after a commit of the writer, so that every read sees all acknowledged
+// writes. On a thread without a loop, each read has its own snapshot.
 //
-// A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and returns nothing; after
-// two interruptions a statement is not tried again. With `steps_max` 0 no read is tried. A read with more than
-// `rows_bytes_max` bytes of rows also counts as a long read.
+// A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and returns nothing; a
+// statement that has been interrupted twice is not tried on the loop again. If `steps_max` is 0, no read is tried on
+// the loop. A read whose rows have more than `rows_bytes_max` bytes counts as interrupted, too.
 //
-// The memory for rows is kept between reads if it is no more than `buffer_bytes`.
+// The memory for rows is kept between reads if it is not larger than `buffer_bytes`.
 //
-// Threads:  one (the counters may be read on any).
-// Lifetime: the loop must not run any more jobs when the reader is destroyed.
+// Threads:  one (the counters may be read on any thread).
+// Lifetime: when the reader is destroyed, the loop must not run any more jobs.
 
 #pragma once
 
@@ -33,8 +33,8 @@ class Writer;
 class Reader {
  public:
   enum class Outcome : std::uint8_t {
-    Done,        // The rows are complete.
-    OverBudget,  // The statement took more steps than are allowed on a loop; there are no rows.
+    Done,        // The statement has ended, and the rows are complete.
+    OverBudget,  // The statement exceeded the limits for a read on a loop; there are no rows.
     Writes,      // The statement writes, and was not run.
   };
 
@@ -44,16 +44,16 @@ class Reader {
 
   Result<Outcome> read(Sql sql, std::span<const Value> values, Rows& rows);
 
-  // Lend memory for rows, and take it back after use.
+  // take_rows() lends memory for rows; give_rows() takes it back after use.
   Rows take_rows() noexcept { return std::move(spare_); }
   void give_rows(Rows&& rows) noexcept;
 
   SingleWriterCounter reads;            // Reads completed here.
-  SingleWriterCounter budget_exceeded;  // Reads that were interrupted, or had too many bytes.
-  // Reads that were not tried because the statement had been interrupted twice before.
+  SingleWriterCounter budget_exceeded;  // Reads that exceeded the limit of steps or bytes.
+  // Reads that were not tried, because the statement had already been interrupted twice.
   SingleWriterCounter known_long;
   SingleWriterCounter snapshots;  // Snapshots begun.
-  // The number of these snapshots that began because of a commit within an iteration.
+  // The snapshots that were begun because of a commit within an iteration.
   SingleWriterCounter snapshots_renewed;
 
  private:
@@ -75,7 +75,7 @@ class Reader {
   Statement commit_;
   Rows spare_;
   EndOfTurn end_of_turn_;
-  std::uint64_t seen_ = 0;  // The value of the writer's committed() before the snapshot began.
+  std::uint64_t seen_ = 0;  // The value that the writer's committed() had before the snapshot began.
   bool open_ = false;
   bool deferred_ = false;
 };

@@ -58,7 +58,7 @@ std::string_view Statement::column_name(int column) const noexcept {
 
 Result<> Statement::bind(std::span<const Value> values) {
   if (static_cast<int>(values.size()) != parameters_) {
-    return fail(Code::InvalidArgument, "a statement is given as many values as it has parameters");
+    return fail(Code::InvalidArgument, "a statement must be given as many values as it has parameters");
   }
   int index = 0;
   for (const Value& value : values) {
@@ -89,13 +89,14 @@ Result<> Statement::bind(std::span<const Value> values) {
 
 Result<> Statement::finish(int code) {
   if (code == SQLITE_DONE) [[likely]] {
-    // The reset would only repeat an error of the step.
+    // The result of the reset is ignored, because it would only repeat the error of the step.
     sqlite3_reset(statement_);
     return {};
   }
   Error error = error_of(sqlite3_db_handle(statement_), code);
   sqlite3_reset(statement_);
-  // The table may have been changed or dropped since the statement was prepared; the cause is then not in the values.
+  // The error need not come from the values, because the table may have been changed or dropped since the statement was
+  // prepared.
   if ((code & 0xff) == SQLITE_ERROR && !is_right_still()) return std::move(error).as(Code::Internal);
   return error;
 }
@@ -144,7 +145,7 @@ Result<bool> Statement::fetch(Rows& rows, std::size_t bytes) {
 
 void Statement::name_columns(Rows& rows) {
   if (rows.count() == 0) return;
-  // SQLite prepares the statement again when the schema has changed; columns may then have other names.
+  // When the schema has changed, SQLite prepares the statement again, and its columns may then have other names.
   const int prepared = 1 + sqlite3_stmt_status(statement_, SQLITE_STMTSTATUS_REPREPARE, 0);
   if (prepared != named_) [[unlikely]] {
     names_.clear();

@@ -1,7 +1,8 @@
 // keel/db/sqlite/statement.h — one prepared SQLite statement.
 //
-// Connection::prepare() makes it. run() binds the values, steps to the end, captures the rows and resets the statement
-// for the next run, so that it holds no snapshot or lock between calls. With fetch() it holds one between calls.
+// Connection::prepare() makes a Statement. run() binds the values, steps to the end, captures the rows, and resets the
+// statement for the next run, so the statement holds no snapshot or lock between calls. With fetch(), the statement
+// holds a snapshot between calls.
 //
 // Errors:   those of Connection.
 // Lifetime: must be destroyed before its Connection.
@@ -24,14 +25,15 @@ struct sqlite3_stmt;
 
 namespace keel::db::sqlite {
 
-// The default limit of the memory for rows.
+// The default limit for the memory of a result's rows.
 inline constexpr std::size_t rows_bytes_max_default = 64u << 20;
 
 class Statement {
  public:
   Statement() = default;
   Statement(Statement&& other) noexcept { *this = std::move(other); }
-  Statement& operator=(Statement&& other) noexcept {  // The previous statement is destroyed together with `other`.
+  // The statement that this object held before is destroyed together with `other`.
+  Statement& operator=(Statement&& other) noexcept {
     std::swap(statement_, other.statement_);
     std::swap(parameters_, other.parameters_);
     std::swap(is_readonly_, other.is_readonly_);
@@ -41,19 +43,19 @@ class Statement {
   }
   ~Statement();
 
-  // Runs once with `values` for $1, $2, … and appends the rows to `rows`, which must be empty. InvalidArgument: the
-  // number of values differs from the number of parameters. ResourceExhausted: the rows have more than `rows_bytes_max`
-  // bytes. After an error `rows` may contain some rows, which must be discarded.
+  // Runs the statement once with `values` for $1, $2, …, and appends the rows to `rows`, which must be empty.
+  // InvalidArgument: the number of values differs from the number of parameters. ResourceExhausted: the rows take more
+  // than `rows_bytes_max` bytes. After an error, `rows` may contain some rows, which the caller must discard.
   Result<> run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max = rows_bytes_max_default);
-  // Runs the statement and returns its rows in parts: call begin(), then fetch() until it returns false. Until then,
-  // `values` and their bytes must not change. fetch() appends at least one row, and stops when the rows have `bytes`;
-  // it returns false when there are no more. After false or an error the statement is ready for the next run. Between
-  // the calls the statement holds a snapshot.
+  // To run the statement and get its rows in parts, call begin(), and then fetch() until it returns false. Until
+  // fetch() returns false, `values` and their bytes must not change. fetch() appends at least one row, and stops when
+  // the rows have `bytes` bytes; it returns false if no rows remain. After fetch() has returned false or an error, the
+  // statement is ready for the next run. Between these calls, the statement holds a snapshot.
   Result<> begin(std::span<const Value> values) { return bind(values); }
   Result<bool> fetch(Rows& rows, std::size_t bytes);
-  // Sets the column names of `rows`, if it has any rows.
+  // Sets the column names of `rows`, unless `rows` is empty.
   void name_columns(Rows& rows);
-  // Runs the statement like the first run(), but discards its rows.
+  // Does the same as the run() above, but discards the rows.
   Result<> run(std::span<const Value> values = {});
 
   int parameters() const noexcept { return parameters_; }
@@ -74,7 +76,7 @@ class Statement {
   int parameters_ = 0;
   bool is_readonly_ = false;
   Buffer names_;   // The names of the columns, each followed by a zero byte.
-  int named_ = 0;  // The number of the preparation to which the names belong.
+  int named_ = 0;  // The number of the preparation from which `names_` comes.
 };
 
 }  // namespace keel::db::sqlite

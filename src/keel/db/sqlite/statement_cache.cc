@@ -88,7 +88,7 @@ void StatementCache::evict() noexcept {
   for (Address& address : addresses_) {
     if (address.entry == entry) address = {};
   }
-  // The table uses linear probing without tombstones, so the entries after the hole are inserted again.
+  // The table uses linear probing without tombstones, so the entries after the hole must be inserted again.
   const std::size_t mask = buckets_.size() - 1;
   std::size_t at = entry->hash & mask;
   while (buckets_[at] != entry) at = (at + 1) & mask;

@@ -1,8 +1,9 @@
-// keel/db/sqlite/statement_cache.h — the prepared statements of one connection; the least recently used one is removed
-// first.
+// keel/db/sqlite/statement_cache.h — the prepared statements of one connection; the least recently used statement is
+// removed first.
 //
-// A statement whose text is constant (Sql) is found by the address of the text with one load and compare; any other by
-// the text itself. A statement is prepared at its first use. Bounded: At most `statements_max` are kept.
+// A statement whose text is constant (Sql) is found by the address of the text, with one load and one comparison; any
+// other statement is found by its text. A statement is prepared when it is first used. Bounded: at most
+// `statements_max` statements are kept.
 //
 // Errors:   as Connection::prepare().
 // Lifetime: must be destroyed before its Connection; the Entry is valid until the next find().
@@ -32,8 +33,11 @@ class StatementCache {
     Statement statement;
     std::string text;
     std::uint64_t hash = 0;
-    int budget_exceeded = 0;       // Set by the reader: how often the statement exceeded the limits of a loop.
-    bool needs_savepoint = false;  // Set by the writer: the statement does not undo its changes when it fails.
+    // Set by the reader: how often the statement has exceeded the limits for reads on a loop.
+    int budget_exceeded = 0;
+    // Set by the writer: whether the statement needs a savepoint, because the statement does not undo its changes when
+    // it fails.
+    bool needs_savepoint = false;
   };
 
   StatementCache(Connection& connection, int statements_max);
@@ -58,7 +62,7 @@ class StatementCache {
   const int statements_max_;
   int size_ = 0;
   std::uint64_t prepared_ = 0;
-  List<Entry> used_;  // Ordered by use, least recently used first.
+  List<Entry> used_;  // In the order of use: the first entry is the least recently used.
   std::vector<Entry*> buckets_;
   std::vector<Address> addresses_;
 };

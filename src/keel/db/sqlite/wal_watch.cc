@@ -31,7 +31,7 @@ void WalWatch::checkpoint_if_due() noexcept {
 void WalWatch::checkpoint() noexcept {
   int in_log = -1;
   int moved = -1;
-  // The commit has succeeded, whatever the result of this call.
+  // The commit has succeeded, whatever the checkpoint returns.
   const int code = sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
   if (code == SQLITE_OK && in_log >= 0 && in_log == moved) checkpoints_.fetch_add(1, std::memory_order_relaxed);
 }

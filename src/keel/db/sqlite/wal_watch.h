@@ -1,14 +1,14 @@
-// keel/db/sqlite/wal_watch.h — moves the content of the write-ahead log (WAL) into the file after commits, and warns if
+// keel/db/sqlite/wal_watch.h — moves the pages of the write-ahead log (WAL) into the file after commits, and warns if
 // the log becomes long nevertheless.
 //
-// When a commit of the connection leaves `checkpoint_pages` or more pages in the WAL, a passive checkpoint follows on
-// the committing thread; it does not wait for readers or writers. After defer() the checkpoint runs only when that
-// thread calls checkpoint_if_due(). Pages that readers may still need are kept, so that a snapshot held for a long time
-// makes the WAL grow. When the WAL has more than 16 times `checkpoint_pages`, the process log (component db) gets a
-// warning; when the WAL is short again, it gets an info entry. A long WAL has no other effect: reads and writes
-// continue.
+// After a commit of the connection that leaves `checkpoint_pages` or more pages in the WAL, the committing thread runs
+// a passive checkpoint, which does not wait for readers or writers. After defer(), the checkpoint runs only when that
+// thread calls checkpoint_if_due(). Pages that readers may still need stay in the WAL, so a snapshot that is held for a
+// long time makes the WAL grow. When the WAL has more than 16 times `checkpoint_pages` pages, a warning is logged
+// (component db); when the WAL is short again, that is logged at level info. A long WAL has no other effect: reads and
+// writes continue.
 //
-// Threads: that of the connection; the getters may be called on any.
+// Threads: as for the connection; the getters may be called on any thread.
 
 #pragma once
 
@@ -21,23 +21,22 @@ namespace keel::db::sqlite {
 
 class WalWatch {
  public:
-  // The connection must outlive this object. If `checkpoint_pages` is 0, commits never move the WAL.
+  // The connection must outlive this object. If `checkpoint_pages` is 0, commits never cause a checkpoint.
   WalWatch(sqlite3* handle, int checkpoint_pages) noexcept;
   WalWatch(const WalWatch&) = delete;
   WalWatch& operator=(const WalWatch&) = delete;
 
   static constexpr int long_factor = 16;
 
-  // Call it for a connection on whose commits callers wait: a commit then returns before the checkpoint that it makes
-  // due.
+  // Call it for a connection whose commits other tasks wait for: a commit then returns before the due checkpoint runs.
   void defer() noexcept { is_deferred_ = true; }
-  // Call it on the connection's thread, outside of a transaction. An error of the checkpoint does not make commits
-  // fail.
+  // Runs the checkpoint if one is due; call it on the connection's thread, outside of a transaction. If the checkpoint
+  // fails, commits still succeed.
   void checkpoint_if_due() noexcept;
 
-  // The number of pages in the WAL after the last commit of this connection.
+  // How many pages were in the WAL after the last commit of this connection.
   std::uint64_t pages() const noexcept { return pages_.load(std::memory_order_relaxed); }
-  // Checkpoints that moved the whole WAL.
+  // How many checkpoints have moved all pages of the WAL.
   std::uint64_t checkpoints() const noexcept { return checkpoints_.load(std::memory_order_relaxed); }
 
  private:

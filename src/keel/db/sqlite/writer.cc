@@ -14,9 +14,9 @@
 namespace keel::db::sqlite {
 namespace {
 
-// No caller needs a longer time, and an infinite time cannot be added to a clock.
+// An infinite time cannot be added to a clock, and no caller needs a longer time than this.
 constexpr Duration hold_limit = 1_h;
-// The pauses between attempts while another process has the lock; the last one is repeated.
+// The pauses between attempts to take the lock while another process has it; the last pause is repeated.
 constexpr Duration lock_delays[] = {1_ms, 2_ms, 5_ms, 10_ms, 20_ms, 50_ms};
 constexpr int lock_delays_count = static_cast<int>(std::size(lock_delays));
 constexpr log::Message writes_again = "the disk accepts writes again";
@@ -25,7 +25,8 @@ constexpr const char* waits_for_itself =
     "this write would wait for the transaction that its own task holds: "
     "run it on the transaction instead of the database, or after commit()";
 
-// The numbers are unique over all writers, so that the holder of one writer is not mistaken for the holder of another.
+// Numbers are unique across all writers, so that the task that holds one writer is not mistaken for the holder of
+// another.
 std::atomic<std::uint64_t> transactions_begun{0};
 
 void mark_begun(Write& write) noexcept {
@@ -57,9 +58,9 @@ Result<> Writer::start() {
   KEEL_TRY_VOID(prepare(savepoint_, "savepoint keel_write"));
   KEEL_TRY_VOID(prepare(release_, "release keel_write"));
   KEEL_TRY_VOID(prepare(roll_back_to_, "rollback to keel_write"));
-  // Waiting callers are notified of a commit before the checkpoint that it makes due.
+  // Callers that wait for a commit are notified before the due checkpoint runs.
   connection_->wal().defer();
-  // The writer itself waits for the lock, not SQLite.
+  // The writer itself waits for the lock, so SQLite must not wait.
   connection_->set_busy_timeout(Duration());
   if (executor_ == nullptr) thread_ = Host::current().start_thread("db-writer", [this] { work(); });
   return {};
@@ -76,7 +77,8 @@ void Writer::stop() noexcept {
   if (thread_ != nullptr) thread_->join();
   thread_.reset();
   if (connection_ != nullptr) {
-    // Best effort: pages that cannot be moved now stay in the WAL and are found there at the next start.
+    // The checkpoint is best effort: pages that cannot be moved now stay in the WAL, and the next start finds them
+    // there.
     connection_->set_busy_timeout(100_ms);
     (void)connection_->checkpoint().is_ok();
     for (Statement* statement : {&begin_, &commit_, &roll_back_, &savepoint_, &release_, &roll_back_to_}) {
@@ -154,7 +156,7 @@ void Writer::wake() noexcept {
   executor_->post(job_);
 }
 
-// Does one step on an executor, and posts the next if there is more to do.
+// Does one step on an executor, and posts a job for the next step if there is more to do.
 void Writer::run_job() noexcept {
   Lock lock(mutex_);
   if (has_work()) step(lock);
@@ -181,7 +183,7 @@ void Writer::work() noexcept {
       wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()),
                      [this] { return dropped_ || !held_queue_.empty(); });
     } else if (lock_retries_ != 0 && !queue_.empty()) {
-      sleeping_ = false;  // Writes that arrive in the meantime also wait for the lock.
+      sleeping_ = false;  // Writes that arrive during this time wait for the lock, too.
       wake_.wait_for(lock, std::chrono::nanoseconds((retry_at_ - Host::current().now()).count_ns()));
     } else {
       wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
@@ -195,11 +197,11 @@ void Writer::work() noexcept {
   }
 }
 
-// Takes and does the next piece of work: a group, or one statement of the interactive transaction.
+// Does the next piece of work: it commits a group, or runs one statement of the interactive transaction.
 void Writer::step(Lock& lock) noexcept {
   if (holds_) return step_held(lock);
   if (timer_.is_running()) Host::current().stop_timer(timer_);
-  // The lock is obtained first: until then, writes are in the queue and can be withdrawn.
+  // The lock is taken before the group, because until then the writes stay in the queue, where they can be withdrawn.
   lock.unlock();
   Result<> begun = begin_.run();
   const bool is_locked = !begun && (sqlite3_errcode(connection_->handle()) & 0xff) == SQLITE_BUSY;
@@ -236,7 +238,7 @@ void Writer::take_from_queue(Write& write) noexcept {
   stats_.wait_time = stats_.wait_time + (Host::current().now() - (write.locked_until - lock_timeout_));
 }
 
-// Returns true when the write begins an interactive transaction.
+// Takes writes from the queue into `group`; returns true if the last of them begins an interactive transaction.
 bool Writer::take_group(Writes& group) noexcept {
   for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
     const bool begins = queue_.front().kind == Write::Kind::Begin;
@@ -249,8 +251,8 @@ bool Writer::take_group(Writes& group) noexcept {
   return false;
 }
 
-// Call it when another process has the lock: writes whose time limit has passed get `error`, the others continue to
-// wait.
+// Call it when another process has the lock: writes whose time limit has passed fail with `error`, and the other writes
+// continue to wait.
 void Writer::wait_for_lock(Lock& lock, const Error& error) noexcept {
   const Instant now = Host::current().now();
   Writes late;
@@ -282,7 +284,8 @@ void Writer::count_disk_error(bool of_checks) noexcept {
     begins = !std::exchange(stats_.disk_fails, true);
   }
   if (begins) {
-    log_.error("the disk does not accept writes; writes fail until one succeeds", log::field("reason", disk_error_));
+    log_.error("the disk does not accept writes; writes fail until the disk accepts them again",
+               log::field("reason", disk_error_));
     disk_has_changed();
   }
 }
@@ -362,7 +365,7 @@ void Writer::end_hold() noexcept {
   fail_all(late, Error(Code::DeadlineExceeded, held_too_long));
 }
 
-// Returns false when the transaction has ended.
+// Returns false if the transaction has ended.
 bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
   bool lost = false;
   if (undo_to != 0) {
@@ -376,11 +379,11 @@ bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
   if (!lost) {
     const std::int64_t before = connection_->total_changes();
     write.result = run(write);
-    // SQLite undoes a statement that fails, but not one that Keel ended because of its rows.
+    // SQLite undoes a statement that fails, but not a statement that Keel ended because its rows were too large.
     const bool stays = !write.result && write.result.error().code() == Code::ResourceExhausted &&
                        sqlite3_errcode(connection_->handle()) == SQLITE_OK && connection_->total_changes() != before;
     lost = stays || connection_->is_autocommit();
-    if (lost && write.result) write.result = fail(Code::Conflict, "an error of a statement ended the transaction");
+    if (lost && write.result) write.result = fail(Code::Conflict, "an error in a statement ended the transaction");
   }
   if (lost) {
     std::lock_guard lock(mutex_);
@@ -417,7 +420,7 @@ void Writer::fail_all(Writes& group, const Error& error) noexcept {
   finish_all(group);
 }
 
-// Posts the writes of each executor together, with one wake-up.
+// Posts the writes of each executor together, so that each executor is woken once.
 void Writer::finish_all(Writes& group) noexcept {
   while (Write* write = group.pop_front()) {
     Executor* const home = write->home;

@@ -1,4 +1,5 @@
-// How writes are executed and committed: in groups, alone after a group has failed, or as an interactive transaction.
+// The part of Writer that executes and commits writes: in groups, alone after a group has failed, or as an interactive
+// transaction.
 
 #include <sqlite3.h>
 
@@ -54,9 +55,9 @@ Writer::Outcome Writer::outcome_of_error() noexcept {
   return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
 }
 
-// A single statement undoes its changes when it fails, and needs no savepoint, which would copy each page that the
-// statement touches. A write that violates a deferred foreign key, or fails half-way because of `or fail`, makes its
-// group run again once; from then on its statement runs in a separate group.
+// A single statement undoes its changes when it fails; therefore it needs no savepoint, which would copy each page that
+// the statement changes. If a write violates a deferred foreign key, or fails half-way because of `or fail`, its group
+// is run again once; from then on, the same statement runs within a savepoint.
 Writer::Outcome Writer::run_in_group(Write& write) noexcept {
   if (write.kind != Write::Kind::Statement) return run_in_savepoint(write);
   auto entry = connection_->statements().find(*write.sql);
@@ -87,8 +88,8 @@ Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
     const Outcome outcome = outcome_of_error();
     if (outcome != Outcome::Fine) return outcome;
   } else if (connection_->is_autocommit()) {
-    // The function of the write has ignored an error of a statement that ended the transaction.
-    write.result = fail(Code::Conflict, "an error of a statement ended the transaction");
+    // A statement ended the transaction with an error, which the write's function has ignored.
+    write.result = fail(Code::Conflict, "an error in a statement ended the transaction");
     return Outcome::Lost;
   } else if (connection_->has_deferred_violations()) {
     write.result = fail(Code::Conflict, "FOREIGN KEY constraint failed");
@@ -114,11 +115,11 @@ bool Writer::are_checks(Writes& writes) noexcept {
 }
 
 void Writer::roll_back() noexcept {
-  // SQLite may have rolled back already after the error.
+  // SQLite may already have rolled the transaction back because of the error.
   if (!connection_->is_autocommit()) (void)roll_back_.run().is_ok();
 }
 
-// Waits for the lock here, because a repeated write has begun and is no longer in the queue.
+// A write that is repeated is no longer in the queue, so SQLite waits for the lock in this call.
 Result<> Writer::begin_again(const Write& write) noexcept {
   connection_->set_busy_timeout(write.locked_until - Host::current().now());
   Result<> begun = begin_.run();
@@ -190,8 +191,8 @@ void Writer::commit_alone(Writes& group) noexcept {
 
 void Writer::commit_held(Write& write) noexcept {
   {
-    // Later statements of the transaction are rejected. The Transaction may be destroyed before the lock is taken
-    // again.
+    // From now on, statements of the transaction are rejected. The Transaction may be destroyed before this thread
+    // takes the lock again.
     std::lock_guard lock(mutex_);
     held_ = 0;
   }

@@ -1,5 +1,5 @@
-// The savepoints of an interactive transaction. All have the same name in SQLite, which takes the name for the
-// innermost one.
+// The part of Writer for the savepoints of an interactive transaction. In SQLite all savepoints have the same name,
+// which SQLite resolves to the innermost savepoint.
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ void Writer::drop(std::uint64_t transaction, std::uint64_t savepoint) noexcept {
   undo_to_ = undo_to_ == 0 ? savepoint : std::min(undo_to_, savepoint);
 }
 
-// The number of open savepoints, from this one to the innermost; 0: this one has ended.
+// The number of open savepoints from this savepoint to the innermost one; 0 if this savepoint has ended.
 std::size_t Writer::savepoints_from(std::uint64_t savepoint) const noexcept {
   const auto found = std::find(savepoints_.begin(), savepoints_.end(), savepoint);
   return static_cast<std::size_t>(savepoints_.end() - found);
@@ -47,7 +47,7 @@ Result<> Writer::run_release(Write& write) noexcept {
   return end_savepoints(count);
 }
 
-// Rolls back the innermost `count` savepoints, to the state before the outermost of them.
+// Rolls back the innermost `count` savepoints, to the state in which the outermost of them was made.
 Result<> Writer::undo_savepoints(std::size_t count) noexcept {
   KEEL_TRY_VOID(end_savepoints(count - 1));
   KEEL_TRY_VOID(roll_back_to_.run());

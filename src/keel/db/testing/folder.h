@@ -1,4 +1,4 @@
-// keel/db/testing/folder.h — for tests: a temporary folder that is removed afterwards.
+// keel/db/testing/folder.h — for tests: a temporary folder, which is removed when the object is destroyed.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// keel/db/testing/own_loop.h — for tests: a loop on the calling thread that runs tasks.
+// keel/db/testing/own_loop.h — for tests: an event loop on the calling thread, which runs tasks.
 
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace keel::db::testing {
 
-// A real loop (epoll), current on the thread that made it.
+// A real event loop (epoll), which is the current loop of the thread that made it.
 class OwnLoop {
  public:
-  // Runs the task to its end.
+  // Runs the task until it has ended.
   template <class T>
   Result<T> run(Task<T>&& task) {
     Start<T> start;

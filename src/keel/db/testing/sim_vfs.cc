@@ -24,10 +24,10 @@ constexpr std::int64_t julian_epoch_ms = 210'866'760'000'000;  // 1970-01-01 as 
 
 class File;
 
-// The state of one file that the connections of this process share.
+// The state of a file; all connections of this process share it.
 struct Shared {
   std::vector<File*> files;
-  std::vector<std::unique_ptr<char[]>> regions;  // The WAL's index, while a connection maps it.
+  std::vector<std::unique_ptr<char[]>> regions;  // The index of the WAL, while a connection maps it.
 };
 
 struct World {
@@ -113,7 +113,7 @@ class File final : public internal::VfsFile {
     } else {
       if (others >= SQLITE_LOCK_RESERVED) return SQLITE_BUSY;
       if (level == SQLITE_LOCK_EXCLUSIVE && others == SQLITE_LOCK_SHARED) {
-        // No new readers are admitted; current readers may finish.
+        // Pending: no new readers are admitted, but the current readers may finish.
         level_ = SQLITE_LOCK_PENDING;
         return SQLITE_BUSY;
       }
@@ -183,7 +183,7 @@ class File final : public internal::VfsFile {
     if (!maps) shared_.regions.clear();
   }
 
-  // The highest lock level of any other connection.
+  // The highest lock level that any other connection has.
   int highest_of_others() const noexcept {
     int highest = SQLITE_LOCK_NONE;
     for (const File* other : shared_.files) {
@@ -200,7 +200,7 @@ class File final : public internal::VfsFile {
   bool syncs_folder_;  // Whether the next sync of the file also syncs the folder.
   int level_ = SQLITE_LOCK_NONE;
   bool maps_ = false;          // Shared memory.
-  unsigned shared_locks_ = 0;  // Bit masks of the locks on the shared memory.
+  unsigned shared_locks_ = 0;  // Bit masks of the locks that this connection has on the shared memory.
   unsigned exclusive_locks_ = 0;
 };
 
@@ -219,7 +219,7 @@ struct SimVfs::State final : internal::Vfs {
     return SQLITE_OK;
   }
 
-  // These methods are for calls that concern no open file.
+  // The functions for calls that concern no open file.
   static sqlite3_vfs methods();
   static sim::Disk& disk_of(sqlite3_vfs* vfs) noexcept { return static_cast<State&>(of(vfs)).world.disk; }
   static int remove(sqlite3_vfs* vfs, const char* path, int syncs_folder);
@@ -237,7 +237,7 @@ int SimVfs::State::remove(sqlite3_vfs* vfs, const char* path, int syncs_folder) 
 }
 
 int SimVfs::State::access(sqlite3_vfs* vfs, const char* path, int what, int* out) {
-  // An empty file counts as missing, as on Unix.
+  // As in SQLite's VFS for Unix, an empty file counts as missing.
   const std::int64_t size = disk_of(vfs).find(path);
   *out = size > 0 || (size == 0 && what != SQLITE_ACCESS_EXISTS) ? 1 : 0;
   return size >= 0 || size == -ENOENT ? SQLITE_OK : SQLITE_IOERR_ACCESS;
@@ -292,7 +292,7 @@ sqlite3_vfs SimVfs::State::methods() {
 }
 
 SimVfs::SimVfs(sim::Disk& disk, std::uint64_t seed) : state_(std::make_unique<State>(disk)) {
-  // The generator would otherwise take its seed from the default VFS; 0 means that it does.
+  // Sets the seed to a number that is not 0, because 0 means that the generator takes its seed from the default VFS.
   sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, static_cast<int>(seed % 1'000'000'007) + 1, nullptr);
 }
 

@@ -14,8 +14,8 @@
 namespace keel::db::sqlite {
 namespace {
 
-// SQLite's VFS for Unix has a table of methods for each locking style. A replacement table has no room for a pointer to
-// the table that it replaces, so its index in this array identifies that table.
+// SQLite's VFS for Unix has several tables of methods, one for each locking style. A replacement table has no room for
+// a pointer to the table that it replaces; therefore its index in an array of Table identifies that table.
 struct Table {
   const sqlite3_io_methods* below = nullptr;
   sqlite3_io_methods slow = {};

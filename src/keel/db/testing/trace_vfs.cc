@@ -21,7 +21,7 @@ struct Record {
   struct Event {
     What what;
     std::uint64_t sync = 0;
-    std::string bytes;  // Written, or the token.
+    std::string bytes;  // The bytes of a write, or the token of a mark.
   };
 
   void add(What what, std::uint64_t sync, std::string bytes = {}) {
@@ -38,7 +38,7 @@ struct Record {
   std::atomic<int> write_error{SQLITE_OK};
   std::atomic<bool> read_fails{false};
   std::atomic<std::int64_t> open_ns{0};
-  // Called by each operation on the database's file; waits while a test holds that file.
+  // Each operation on the database's file calls this function, which waits while a test holds that file.
   void wait_for_file() {
     std::unique_lock lock(mutex);
     if (!is_file_held) return;
@@ -59,7 +59,7 @@ struct Record {
 // A file of the default VFS.
 class TracedFile : public internal::VfsFile {
  public:
-  // `room` holds the file that the default VFS has opened.
+  // `room` contains the structure of the file that the default VFS has opened.
   explicit TracedFile(std::unique_ptr<std::byte[]> room) noexcept : room_(std::move(room)) {}
 
   int close() override { return io().xClose(below()); }
@@ -155,7 +155,7 @@ struct TraceVfs::State final : internal::Vfs {
     auto room = std::make_unique<std::byte[]>(static_cast<std::size_t>(below->szOsFile));
     auto* const opened = reinterpret_cast<sqlite3_file*>(room.get());
     if (const int code = below->xOpen(below, name, opened, flags, flags_out); code != SQLITE_OK) {
-      // A file that has methods is closed, even after an error.
+      // If the file has methods, it must be closed even after an error.
       if (opened->pMethods != nullptr) opened->pMethods->xClose(opened);
       return code;
     }
@@ -211,7 +211,7 @@ void TraceVfs::clear() {
 void TraceVfs::fail_sync(int nth) noexcept { state_->record.failing_sync.store(nth); }
 void TraceVfs::fill_disk(bool full) noexcept { state_->record.write_error.store(full ? SQLITE_FULL : SQLITE_OK); }
 void TraceVfs::lack_memory(bool lacks) noexcept { state_->record.write_error.store(lacks ? SQLITE_NOMEM : SQLITE_OK); }
-// SQLite's error for EROFS.
+// The error that SQLite reports for EROFS.
 void TraceVfs::refuse_writes(bool refuses) noexcept {
   state_->record.write_error.store(refuses ? SQLITE_IOERR_WRITE : SQLITE_OK);
 }

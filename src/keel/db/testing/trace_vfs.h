@@ -1,4 +1,5 @@
-// keel/db/testing/trace_vfs.h — SQLite's default VFS, which it observes and can make fail, for tests of durability.
+// keel/db/testing/trace_vfs.h — for tests of durability: a VFS that passes calls to SQLite's default VFS, records them,
+// and can make them fail.
 //
 //   sqlite::TraceVfs vfs;                        // registered while it lives
 //   auto database = sqlite::Database::open({.path = path, .vfs = vfs.name()});
@@ -31,34 +32,34 @@ class TraceVfs {
 
   const char* name() const noexcept;
 
-  // Records that the write whose row contains `token` has now been acknowledged.
+  // Records that the write whose row contains `token` has been acknowledged now.
   void mark(std::string_view token);
-  // The marked tokens for which the required order was violated: first bytes with the token are written to the WAL,
-  // then an fsync of the WAL begins and ends successfully, then the token is marked.
+  // Returns the marked tokens for which the required order was violated: first, bytes with the token are written to the
+  // WAL; then an fsync of the WAL begins and ends successfully; then the token is marked.
   std::vector<std::string> violations() const;
   std::uint64_t syncs() const;   // Successful syncs of the WAL.
   std::uint64_t writes() const;  // Writes to the WAL.
   void clear();
 
-  // Makes the `nth` fsync of a WAL from now (1: the next) fail with EIO; 0: none fails.
+  // Makes the `nth` fsync of a WAL from now on fail with EIO (1: the next fsync; 0: no fsync).
   void fail_sync(int nth) noexcept;
-  // Makes every write to a WAL fail as on a full disk, until it is called with false.
+  // Makes every write to a WAL fail as on a full disk, until fill_disk(false).
   void fill_disk(bool full) noexcept;
-  // Makes operations fail as if there were no memory.
+  // Makes writes fail as if no memory were left.
   void lack_memory(bool lacks) noexcept;
   // Makes writes fail as on a disk that has become read-only.
   void refuse_writes(bool refuses) noexcept;
-  // The next read of the database's file fails with EIO.
+  // Makes the next read of the database's file fail with EIO.
   void fail_read() noexcept;
-  // Opening the database's file takes longer by this time.
+  // Makes opening the database's file take longer by `by`.
   void slow_open(Duration by) noexcept;
 
-  // From now on, writes to the database's file, such as those of a checkpoint, wait until release_file(), but for at
-  // most `most`.
+  // From now on, writes to the database's file, such as those of a checkpoint, wait until release_file(), but for no
+  // longer than `most`.
   void hold_file(Duration most);
-  // One waits now.
+  // Whether such a write is waiting now.
   bool is_file_awaited() const;
-  // Ends the wait; returns false if a write has waited for `most`.
+  // Lets the waiting writes continue; returns false if a write has waited for the whole of `most`.
   bool release_file();
 
   struct State;

@@ -29,7 +29,7 @@ void append_number(Buffer& to, std::int64_t value) {
   to.append({text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value).ptr - text)});
 }
 
-// Quotes the bytes that were appended after `start` if the text of an array requires quotes.
+// Puts the bytes that were appended after `start` in quotes, if they need quotes as an element of an array.
 void quote_from(std::size_t start, Buffer& to) {
   const std::string_view text = to.view().substr(start);
   if (!text.empty() && !is_null_word(text) && text.find_first_of(quoted_characters) == std::string_view::npos) return;
@@ -38,7 +38,7 @@ void quote_from(std::size_t start, Buffer& to) {
   const std::size_t size = text.size();
   to.reserve(escapes + 2);
   to.commit(escapes + 2);
-  // Works in place, from the end.
+  // Moves the bytes in place, from the end to the beginning.
   char* const first = to.data() + start;
   char* write = to.data() + to.size();
   *--write = '"';
@@ -55,14 +55,14 @@ struct Dimension {
   std::int32_t lower = 1;
 };
 
-// Reads the text of an array level by level.
+// Converts the text of an array to its binary form, level by level.
 class ArrayText {
  public:
   ArrayText(Oid element, std::string_view text, Buffer& to) : element_(element), rest_(text), to_(to) {}
 
   bool read() {
     if (!read_bounds()) return false;
-    // Counts the opening braces; ragged arrays are detected below.
+    // Determines the number of dimensions from the opening braces; ragged arrays are detected later.
     std::size_t at = 0;
     while (at < rest_.size() && rest_[at] == '{') ++at;
     if (at == 0 || at > dimensions_max || (bounds_ != 0 && static_cast<int>(at) != bounds_)) return false;
@@ -127,7 +127,7 @@ class ArrayText {
     }
   }
 
-  // The server's arrays have at most six dimensions.
+  // The server's arrays have at most six dimensions, so the recursion is bounded.
   bool read_level(int level) {
     if (!take('{')) return false;
     std::int32_t count = 0;
@@ -237,7 +237,8 @@ bool append_array_text(Oid element, std::string_view bytes, std::size_t bytes_ma
     Dimension& dimension = dimensions[static_cast<std::size_t>(i)];
     dimension.size = cursor.take<std::int32_t>();
     dimension.lower = cursor.take<std::int32_t>();
-    // Each element has at least a length field, so that the size of the bytes bounds the number of elements.
+    // Each element takes at least the four bytes of its length field, so the size of the bytes bounds the number of
+    // elements.
     if (cursor.is_broken() || dimension.size < 1 ||
         __builtin_mul_overflow(elements, static_cast<std::size_t>(dimension.size), &elements) ||
         elements > bytes.size() / 4) {

@@ -1,7 +1,7 @@
-// keel/db/postgres/internal/array_text.h — arrays as the text that the server writes, and back.
+// keel/db/postgres/internal/array_text.h — converts arrays to the text that the server writes for them, and back.
 //
-// The functions return false when the bytes, or the text, are not an array of the element type; the bytes after the end
-// of `to` are then unspecified.
+// The functions return false if the bytes, or the text, are not an array of the element type; the bytes of `to` after
+// its former end are then unspecified.
 //
 // Source: arrayfuncs.c of the server.
 
@@ -14,13 +14,13 @@
 
 namespace keel::db::postgres {
 
-// `bytes_max` bounds the text, because a few bytes of a numeric can be many digits.
+// `bytes_max` limits the size of the text, because the text of a numeric can be much longer than its bytes.
 [[nodiscard]] bool append_array_text(Oid element, std::string_view bytes, std::size_t bytes_max, Buffer& to);
 [[nodiscard]] bool append_array_bytes(Oid element, std::string_view text, Buffer& to);
 
-// Appends the text of one binary value. Its type must be in the table of types.h and not be an array.
+// Appends the text of one binary value. `type` must be in the table of types.h, and must not be an array type.
 [[nodiscard]] bool append_element_text(Oid type, std::string_view bytes, Buffer& to);
-// Appends the binary form of such a text.
+// Appends the binary form of a value that is given as text.
 [[nodiscard]] bool append_element_bytes(Oid type, std::string_view text, Buffer& to);
 
 }  // namespace keel::db::postgres

@@ -17,7 +17,7 @@ constexpr std::int64_t us_per_minute = 60 * us_per_second;
 constexpr std::int64_t us_per_hour = 60 * us_per_minute;
 constexpr std::int64_t us_per_day = 24 * us_per_hour;
 constexpr std::int64_t epoch_days = 10'957;  // 2000-01-01, since 1970.
-// The server accepts days from 4714-11-24 BC, the first day of the Julian day count.
+// The server accepts dates from 4714-11-24 BC on, the first day of the Julian day count.
 constexpr std::int64_t date_min = -2'451'545;
 constexpr std::int64_t date_max = 2'145'031'948;  // 5874897-12-31
 constexpr std::int64_t timestamp_min = -211'813'488'000'000'000;
@@ -37,7 +37,7 @@ void append_padded(Buffer& to, std::uint64_t value, int width) {
   to.append({text, static_cast<std::size_t>(size)});
 }
 
-// Appends the date without " BC"; returns whether " BC" has to follow.
+// Appends the date without " BC"; returns whether the caller must append " BC".
 bool append_day(Buffer& to, std::int64_t days_since_2000) {
   const CalendarDate date = date_of(days_since_2000 + epoch_days);
   const bool is_bc = date.year <= 0;
@@ -57,7 +57,7 @@ void append_clock(Buffer& to, std::int64_t us) {
   append_padded(to, static_cast<std::uint64_t>(us / us_per_second % 60), 2);
 }
 
-// Appends the fraction without trailing zeros; nothing for 0.
+// Appends the fraction of a second without trailing zeros; appends nothing for 0.
 void append_fraction(Buffer& to, std::int64_t us) {
   if (us == 0) return;
   to.push_back('.');
@@ -72,7 +72,7 @@ void append_part(Buffer& to, std::int64_t value, char unit) {
   to.push_back(unit);
 }
 
-// Reads from the front of a text.
+// Reads values from the front of a text.
 class Text {
  public:
   explicit Text(std::string_view text) : rest_(text) {}
@@ -87,7 +87,7 @@ class Text {
     rest_.remove_prefix(text.size());
     return true;
   }
-  // Reads a number of `least` to `most` digits.
+  // Reads a number that has `least` to `most` digits.
   bool number(int least, int most, std::int64_t& value) {
     int count = 0;
     value = 0;
@@ -98,7 +98,8 @@ class Text {
     }
     return count >= least;
   }
-  // Reads microseconds after a point, rounded from at most 9 digits. Also true if there is no point.
+  // Reads a point and a fraction of at most 9 digits, which is rounded to microseconds. Returns true also if there is
+  // no point.
   bool fraction(std::int64_t& us) {
     us = 0;
     if (!take('.')) return true;
@@ -119,7 +120,7 @@ class Text {
     date = {static_cast<int>(year), static_cast<int>(month), static_cast<int>(of_month)};
     return month >= 1 && month <= 12 && of_month >= 1 && year >= 1;
   }
-  // Reads a time up to exactly 24:00:00.
+  // Reads a time of day, of at most 24:00:00.
   bool clock(std::int64_t& us) {
     std::int64_t hour = 0;
     std::int64_t minute = 0;
@@ -138,7 +139,7 @@ class Text {
   std::string_view rest_;
 };
 
-// The days from 2000-01-01 to a date, which may be BC. False when there is no such day.
+// Computes the number of days from 2000-01-01 to a date; the date may be BC. Returns false if the date does not exist.
 bool days_since_2000(CalendarDate date, bool is_bc, std::int64_t& days) {
   if (is_bc) date.year = 1 - date.year;
   if (date.day > days_in(date.month, date.year)) return false;
@@ -199,7 +200,7 @@ bool append_interval_text(std::string_view bytes, Buffer& to) {
   const auto days = wire::load<std::int32_t>(bytes.data() + 8);
   const auto months = wire::load<std::int32_t>(bytes.data() + 12);
   if (us == timestamp_infinity && days == date_infinity && months == date_infinity) {
-    to.append(infinity_text);  // Servers send this from version 17 on.
+    to.append(infinity_text);  // Servers send an infinite interval from version 17 on.
     return true;
   }
   if (us == timestamp_minus_infinity && days == date_minus_infinity && months == date_minus_infinity) {
@@ -291,7 +292,7 @@ bool append_interval_bytes(std::string_view text, Buffer& to) {
   std::int64_t months = 0;
   Text from(text);
   if (!from.take('P') || from.rest().empty()) return false;
-  // The units appear in this order, each at most once.
+  // The units must appear in this order, each at most once.
   constexpr std::string_view units = "YMWDHMS";
   std::size_t next_unit = 0;
   bool is_time = false;

@@ -1,9 +1,10 @@
-// keel/db/postgres/internal/calendar_text.h — dates, times and intervals as types.h writes them, and back.
+// keel/db/postgres/internal/calendar_text.h — converts dates, times and intervals to text, as types.h writes them, and
+// back.
 //
-// The append_* functions append the text or the bytes to `to`. They return false when the bytes, or the text, are not
-// of the type; the bytes after the end of `to` are then unspecified.
+// The append_* functions append the text or the bytes to `to`. These functions return false if the bytes, or the text,
+// are not a value of the type; the bytes of `to` after its former end are then unspecified.
 //
-// Source: datetime.c, timestamp.c and date.c of the server: counts of days and microseconds from 2000-01-01.
+// Source: datetime.c, timestamp.c and date.c of the server, which count days and microseconds from 2000-01-01.
 
 #pragma once
 
@@ -21,7 +22,7 @@ namespace keel::db::postgres {
 
 [[nodiscard]] bool append_date_bytes(std::string_view text, Buffer& to);
 [[nodiscard]] bool append_time_bytes(std::string_view text, Buffer& to);
-// `needs_zone`: a text without an offset is rejected, because its meaning depends on the session.
+// If `needs_zone`, a text without an offset is rejected, because its meaning depends on the session's time zone.
 [[nodiscard]] bool append_timestamp_bytes(std::string_view text, bool needs_zone, Buffer& to);
 [[nodiscard]] bool append_interval_bytes(std::string_view text, Buffer& to);
 

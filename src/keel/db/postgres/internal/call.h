@@ -1,7 +1,7 @@
 // keel/db/postgres/internal/call.h — one operation that a task awaits: a statement, or a transaction's begin or end.
 //
-// Until a call is sent, it is in a list of its pool or of a connection; from then until finish(), a connection holds
-// it.
+// Until a call is sent, it is in a list of its pool or of a connection; from then until finish(), a connection refers
+// to the call.
 
 #pragma once
 
@@ -43,46 +43,51 @@ class Call final : public Leaf, public Link {
   Sql sql{""};
   std::span<const db::Value> values;
   std::string_view script;     // The SQL text of Begin, Script and CopyIn.
-  std::source_location place;  // Set only for Begin: the place of the call in the source.
+  std::source_location place;  // Set only for Begin: the source location of the call of begin().
   bool is_unbounded = false;   // Set only for Begin: hold_max does not end the transaction.
   std::uint32_t rows_max = 0;  // Set only for Fetch: the number of rows to fetch.
-  bool is_first = false;       // Set only for Fetch: this call creates the portal.
-  bool has_more = false;       // Set only for Fetch: the portal has more rows after this call.
-  Copy* copy = nullptr;        // Set only for CopyIn and CopyOut: the COPY, which has begun when the call completes.
+  bool is_first = false;       // Set only for Fetch: the first Fetch of a result, which creates the portal.
+  bool has_more = false;       // Set only for Fetch, when the call completes: whether the portal has more rows.
+  // Set only for CopyIn and CopyOut: the COPY; when the call completes, the COPY has begun.
+  Copy* copy = nullptr;
   Rows rows;
   Written written;
 
   Kind kind() const noexcept { return kind_; }
-  // Whether this kind of call uses a prepared statement.
+  // Whether a call of this kind uses a prepared statement.
   bool has_statement() const noexcept {
     return kind_ == Kind::Query || kind_ == Kind::Execute || kind_ == Kind::Fetch || kind_ == Kind::CopyOut;
   }
-  // Whether the call has no portal yet, so that a Bind must be sent.
+  // Whether a Bind must be sent, because the call has no portal yet.
   bool binds() const noexcept { return kind_ != Kind::Fetch || is_first; }
-  // Whether the call is sent as a Query message, which forms its own group.
+  // Whether the call is sent as a Query message, which must be the only call of its group.
   bool is_simple() const noexcept {
     return kind_ == Kind::Script || kind_ == Kind::Commit || kind_ == Kind::CopyIn || kind_ == Kind::CopyOut;
   }
   std::uint64_t transaction() const noexcept { return transaction_; }
 
-  // Used by the pool and its connections.
+  // The functions below are for the pool and its connections.
   void set_transaction(std::uint64_t transaction) noexcept { transaction_ = transaction; }
-  // Completes the call: its task continues, now or later. The call may be destroyed when this returns.
+  // Completes the call: its task continues, immediately or later. The call may be destroyed before this function
+  // returns.
   void finish(Result<>&& result) noexcept;
   void note_sent() noexcept;
-  // Prepares the call to be sent again.
+  // Resets the call so that it can be sent again.
   void start_again() noexcept;
 
   bool is_read = false;   // From TextFacts.
   bool is_group = false;  // The same.
-  // The call gets its own Sync, because a statement of its group failed or the call is slow.
+  // The call must have a Sync to itself, because a statement of its former group failed, or because its statement is
+  // slow.
   bool is_alone = false;
-  bool was_lost = false;             // The response was lost once, with its connection.
-  bool was_renewed = false;          // The statement was already prepared again for this call.
-  bool is_cancelled = false;         // The task no longer waits for a response.
-  bool is_too_large = false;         // The rows exceed the limit and are dropped.
-  bool is_check = false;             // The call only checks whether the server can write.
-  Connection* connection = nullptr;  // The connection on which the call was sent, or for which it waits.
+  // The response was lost once, because the connection ended or a cancellation hit the wrong call.
+  bool was_lost = false;
+  bool was_renewed = false;   // The statement has already been prepared again for this call.
+  bool is_cancelled = false;  // The task was cancelled, and no longer waits for a response.
+  bool is_too_large = false;  // The rows exceed the limit, and further rows are dropped.
+  // The call comes from check_writes(), which only checks whether the server can write.
+  bool is_check = false;
+  Connection* connection = nullptr;  // The connection on which the call was sent, or on which it waits.
   Instant since;                     // The time at which the task made the call.
 
  private:
@@ -92,16 +97,17 @@ class Call final : public Leaf, public Link {
   const Kind kind_;
   std::uint64_t transaction_;
   StageClock* stages_ = nullptr;
-  Instant asked_;  // asked_ and sent_ are set only within a measured request.
+  Instant asked_;  // asked_ and sent_ are set only if the request is being measured.
   Instant sent_;
   bool is_starting_ = false;
   bool is_finished_ = false;
   Result<> result_;
 };
 
-// Makes the error that the caller of `sql` gets for a failure.
+// Makes the error that the caller of `sql` gets: it names the statement and its place in the source.
 Error failure_of(const Sql& sql, Error&& error) noexcept;
-// Makes the error of a statement in a read-only transaction that the caller did not begin itself.
+// Returns the error of a statement in the read-only transaction of a stream() or copy_out(), with an explanation if the
+// statement tried to write.
 Error failure_of_reading(Error&& error);
 
 }  // namespace keel::db::postgres::internal

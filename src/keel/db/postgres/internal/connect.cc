@@ -38,7 +38,8 @@ Task<Stream> put_tls_over(Pool& pool, Stream plain, std::string host) {
     if (pool.settings().server.ssl_mode == SslMode::Prefer) co_return std::move(plain);
     co_return fail(Code::Unavailable, "the server does not support TLS, which sslmode requires");
   }
-  // Cleartext after the response would be mistaken for encrypted data (CVE-2021-23222).
+  // If the server sent more bytes after its response, that cleartext would be mistaken for decrypted data
+  // (CVE-2021-23222).
   co_await plain.end_reading();
   tls::ClientContext context = *pool.settings().tls;
   co_return co_await tls::connect(std::move(context), std::move(host), std::move(plain));
@@ -54,7 +55,7 @@ Task<BackendKeyData> log_in(Pool& pool, Reader& reader, Stream& stream, ServerAd
   std::vector<StartupParameter> parameters = {{"client_encoding", "UTF8"}, {"datestyle", "ISO"}};
   if (!to.application_name.empty()) parameters.push_back({"application_name", to.application_name});
   if (!to.options.empty()) parameters.push_back({"options", to.options});
-  // A pooler rejects settings that it does not know.
+  // This setting is not sent to a pooler, because a pooler rejects settings that it does not know.
   if (settings.options.statement_timeout > Duration() && !settings.options.pooler) {
     parameters.push_back({"statement_timeout", timeout});
   }
@@ -90,7 +91,7 @@ Task<BackendKeyData> log_in(Pool& pool, Reader& reader, Stream& stream, ServerAd
   co_return login.key();
 }
 
-// Runs a statement and returns its only value, as the server writes it.
+// Runs a statement and returns the only value of its result, as text.
 Task<std::string> ask(Reader& reader, Stream& stream, std::string_view sql) {
   Buffer out;
   co_await Encoder(out).query(sql);
@@ -120,8 +121,8 @@ Task<std::string> ask(Reader& reader, Stream& stream, std::string_view sql) {
   co_return std::move(value);
 }
 
-// Fails if the session is not of the kind that target_session_attrs requires. libpq sends the same queries to servers
-// before version 14, which do not report this during the login; nor does a pooler.
+// Fails if the session is not of the kind that target_session_attrs requires. The queries are those that libpq sends to
+// servers before version 14, which do not report the kind during the login; poolers do not report it either.
 Task<> check_target(Reader& reader, Stream& stream, TargetSession target) {
   if (target == TargetSession::Any) co_return;
   const bool is_of_role = target == TargetSession::Primary || target == TargetSession::Standby;
@@ -176,7 +177,7 @@ Task<Stream> dial(Pool& pool, ServerAddress server) {
   io::SocketOptions socket;
   socket.no_delay = true;
   socket.keep_alive = io::KeepAlive{.idle = 30_s, .interval = 5_s, .count = 4};
-  // If the system rejects an option, the connection still works.
+  // If the system rejects an option, the connection still works, so the error is ignored.
   static_cast<void>(plain.set_options(socket));
   if (!pool.settings().tls) co_return std::move(plain);
   co_return co_await put_tls_over(pool, std::move(plain), server.host);

@@ -23,11 +23,11 @@ struct Connected {
 };
 
 // Connects to the first server that accepts the login and is of the kind that target_session_attrs requires. The
-// connect_timeout applies to each server. `reader` is reset first; afterwards it reads the messages that follow the
-// login.
+// connect_timeout applies to each server separately. `reader` is reset first; after the login, it continues to read the
+// messages of the session.
 Task<Connected> connect(Pool& pool, Reader& reader);
 
-// Connects, with TLS, but does not log in: used for a CancelRequest.
+// Connects without logging in, with TLS if it is configured: for a CancelRequest.
 Task<Stream> dial(Pool& pool, ServerAddress server);
 
 }  // namespace keel::db::postgres::internal

@@ -74,7 +74,7 @@ void Connection::send(std::span<Call* const> calls) {
   advance();
 }
 
-// Sends the next part of the group, or ends the group when nothing is left to send.
+// Sends the next part of the group, or ends the group if nothing remains to be sent.
 void Connection::advance() {
   Call* const first = slots_.front().call;
   const bool has_sql = first == nullptr || first->has_statement();
@@ -83,7 +83,7 @@ void Connection::advance() {
     flush();
     return;
   }
-  // A Query is not skipped after an error, so it waits until the transaction has begun.
+  // The server does not skip a Query after an error, so a Query waits until the server has begun the transaction.
   if (first != nullptr && first->is_simple() && transaction_.number != 0 && !transaction_.is_confirmed &&
       first->kind() != Call::Kind::Commit) {
     asked_.clear();
@@ -115,7 +115,7 @@ bool Connection::ask_for_statements() {
   for (Slot& slot : slots_) {
     if (slot.call == nullptr) continue;
     if (slot.statement == nullptr) {
-      // The calls of a group often run the same statement.
+      // The calls of a group often run the same statement, which is then looked up only once.
       const bool is_same = last != nullptr && last->text.data() == slot.call->sql.text().data() &&
                            last->text.size() == slot.call->sql.text().size();
       slot.statement = is_same ? last : &statements_.find(slot.call->sql);
@@ -164,11 +164,11 @@ bool Connection::encode(Slot& slot) {
   const std::string_view name = is_named ? std::string_view(statement.name) : std::string_view();
   Result<> encoded;
   if (call.values.size() != statement.parameters.size()) {
-    encoded =
-        Error::text(Code::Internal, fmt::format("the statement has {} parameters for the server, and {} arguments",
-                                                statement.parameters.size(), call.values.size()));
+    encoded = Error::text(Code::Internal,
+                          fmt::format("the statement has {} parameters on the server, but {} arguments were given",
+                                      statement.parameters.size(), call.values.size()));
   }
-  // A Query destroys the unnamed portal, so Fetch uses a named one.
+  // A Query destroys the unnamed portal, so a Fetch uses a named portal.
   const std::string_view portal = call.kind() == Call::Kind::Fetch ? "keel" : "";
   if (call.binds()) {
     if (encoded && !is_named) encoded = encoder.parse({}, statement.sent(), statement.parameters);
@@ -203,7 +203,7 @@ void Connection::execute_slots() {
   }();
   const bool is_simple = call != nullptr && call->is_simple();
   const bool binds = call == nullptr || call->binds();
-  // The savepoint before the first part of a portal also covers its later parts.
+  // A portal that is read in several parts needs only the savepoint before its first part.
   if (transaction_.number != 0 && (call == nullptr || call->kind() != Call::Kind::Commit) && binds) {
     send_prologue(false);
   }
@@ -259,7 +259,7 @@ Result<> Connection::receive(const Message& message) {
   if (message.type == MessageType::ErrorResponse) {
     KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
     Error error = error_of(response);
-    if (response.is_fatal()) {  // The session has ended, so its transaction is rolled back.
+    if (response.is_fatal()) {  // The error has ended the session, so the server rolls back its transaction.
       farewell_ = std::move(error);
       return {};
     }
@@ -303,8 +303,8 @@ inline Result<> Connection::receive_slot(const Message& message) {
   Call* const call = slot->call;
   switch (message.type) {
     case MessageType::DataRow: {
-      // Rows of a cancelled call are also kept: if the server completes the call despite the cancellation, they are its
-      // result.
+      // Rows of a cancelled call are kept, too: if the server completes the call despite the cancellation, the rows are
+      // its result.
       if (call == nullptr || call->is_too_large || slot->statement == nullptr) return {};
       if (call->kind() == Call::Kind::Execute && call->rows.count() != 0) return {};
       KEEL_TRY_VOID(slot->statement->columns.append(message.body, call->rows));
@@ -325,7 +325,8 @@ inline Result<> Connection::receive_slot(const Message& message) {
       if (copy_ != nullptr) copy_->count = complete.changes;
       if (call != nullptr) {
         call->written.changes = complete.changes;
-        if (call->kind() == Call::Kind::Commit) {  // The last tag decides: "rollback to" may precede "commit".
+        // The last CommandComplete decides: a commit may be preceded by "rollback to".
+        if (call->kind() == Call::Kind::Commit) {
           group_error_.reset();
           if (complete.tag == "ROLLBACK") {
             group_error_ =
@@ -353,7 +354,7 @@ inline Result<> Connection::receive_slot(const Message& message) {
   }
 }
 
-// Whether the server took longer for the statement to which it has just responded than variations of the round trip
+// Whether the statement to which the server has just responded took longer than fluctuations of the round trip can
 // explain.
 bool Connection::was_slow() noexcept {
   const Instant now = pool_.loop().now();
@@ -365,7 +366,8 @@ bool Connection::was_slow() noexcept {
   return took >= Pool::slow_read && took >= round_trip_ * 2;
 }
 
-// The statement was executed. A read is now complete; a write is complete when the Sync has committed it.
+// Called when the server has executed the statement. A read is complete now; a write is complete when the response to
+// the Sync shows that it is committed.
 void Connection::finish_slot(Slot& slot) {
   slot.is_done = true;
   do {
@@ -397,7 +399,7 @@ void Connection::fail_slot(Slot& slot, Error&& error) {
   Call* const call = slot.call;
   slot.is_done = true;
   if (syncs_ != 0) {
-    // An earlier failure in the group is the reason for this one.
+    // If an earlier part of the group failed, that is the reason for this failure.
     if (group_error_) {
       error = group_error_->clone();
     } else {
@@ -411,13 +413,14 @@ void Connection::fail_slot(Slot& slot, Error&& error) {
     call->was_renewed = slot.repeats = true;
     return;
   }
-  // The cancellation was meant for another call.
+  // The server cancelled this call, but the cancellation was meant for another call.
   if (error.code() == Code::Cancelled && !call->is_cancelled && !call->is_too_large && !call->was_lost) {
     call->was_lost = slot.repeats = true;
     return;
   }
-  if (call->is_group && slots_.size() > 1) return;  // The call runs again in its own group.
-  // Within a transaction the call completes after the remaining Syncs, so that the state of the server is known.
+  if (call->is_group && slots_.size() > 1) return;  // The call is run again, in a group of its own.
+  // Within a transaction, the call completes only after the remaining Syncs, because then the state of the transaction
+  // is known.
   if (transaction_.number != 0 && syncs_ != 0) return;
   slot.call = nullptr;
   pool_.rejected(*call, error);
@@ -431,7 +434,8 @@ Result<> Connection::receive_sync(const Message& message) {
   status_ = ready.status;
   --syncs_;
   if (transaction_.number == 0 && status_ != TransactionStatus::Idle) [[unlikely]] {
-    // For example, a script has begun a transaction. The server rolls it back when the connection is closed.
+    // A transaction is left open, for example, if a script has begun it. The caller closes the connection, so the
+    // server rolls the transaction back.
     return Error(Code::FailedPrecondition, "a statement left a transaction open on a connection of the pool");
   }
   if (transaction_.number != 0 && phase_ != Phase::Ending) note_status();
@@ -444,7 +448,10 @@ Result<> Connection::receive_sync(const Message& message) {
   if (phase_ == Phase::Preparing && at_ < asked_.size()) {
     Asked& asked = asked_[at_++];
     asked.statement->is_asked_for = false;
-    if (!asked.error && !asked.is_described) return Error(Code::Protocol, "the server has not described a statement");
+    if (!asked.error && !asked.is_described)
+      return Error(Code::Protocol,
+                   "the server did not send the description of "
+                   "a statement");
     asked.statement->is_described = !asked.error;
     if (asked.error && transaction_.has_begun) transaction_.mark = Mark::Failed;
   }
@@ -455,7 +462,7 @@ Result<> Connection::receive_sync(const Message& message) {
 void Connection::phase_over() {
   if (phase_ == Phase::Ending) return group_over();
   if (phase_ == Phase::Executing) return finish_group();
-  // The server has executed nothing in this phase.
+  // In this phase the server has executed no call.
   round_trip_ = std::min(round_trip_, pool_.loop().now() - responded_);
   // Calls whose statement could not be prepared fail.
   for (Asked& asked : asked_) {
@@ -464,7 +471,7 @@ void Connection::phase_over() {
       if (slot.statement != asked.statement || slot.call == nullptr) continue;
       Call* const call = std::exchange(slot.call, nullptr);
       slot.is_done = true;
-      // The cancellation was meant for another call.
+      // The server cancelled this call, but the cancellation was meant for another call.
       if (asked.error->code() == Code::Cancelled && !call->was_lost) {
         call->was_lost = true;
         repeat(*call);
@@ -479,14 +486,14 @@ void Connection::phase_over() {
     for (Slot& slot : slots_) {
       if (slot.call == nullptr || slot.call->is_cancelled || slot.call->was_lost) continue;
       if (group_error_->code() == Code::Cancelled)
-        slot.call->was_lost = slot.repeats = true;  // The cancellation was for another call.
+        slot.call->was_lost = slot.repeats = true;  // The cancellation was meant for another call.
     }
     return finish_group();
   }
   advance();
 }
 
-// Runs a call again that the server skipped, or rolled back together with a failed call.
+// Sends again a call that the server skipped, or that was rolled back because another call failed.
 void Connection::repeat(Call& call) {
   call.is_alone = true;
   call.connection = nullptr;
@@ -499,7 +506,7 @@ void Connection::repeat(Call& call) {
   }
 }
 
-// All responses of the group have arrived.
+// Called when all responses of the group have arrived.
 void Connection::finish_group() {
   const bool failed = group_error_.has_value();
   if (failed && transaction_.has_begun) transaction_.mark = Mark::Failed;
@@ -526,8 +533,8 @@ void Connection::finish_group() {
   }
   if (copy_ != nullptr) end_copy(failed ? Result<>(group_error_->clone()) : Result<>());
   if (is_commit || is_committing_) {
-    // A COMMIT ends the transaction, whether it succeeded or failed. The server skips the COMMIT if a message before it
-    // fails.
+    // If the server runs a COMMIT, the transaction ends, whether the COMMIT succeeds or fails. If a message before the
+    // COMMIT fails, the server skips the COMMIT.
     if (status_ == TransactionStatus::Idle) {
       transaction_over();
     } else {
@@ -557,14 +564,15 @@ void Connection::group_over() {
   next();
 }
 
-// The session has ended.
+// Called when the session has ended.
 void Connection::lose(const Error& reason) noexcept {
   const bool was_executing = phase_ == Phase::Executing;
   phase_ = Phase::Down;
   syncs_ = 0;
   cancels_ = 0;
   release_statements();
-  if (copy_ != nullptr && copy_->columns != nullptr) {  // The rows get the column names of their statement.
+  // The column names must be copied into the rows now, because the statement is about to be released.
+  if (copy_ != nullptr && copy_->columns != nullptr) {
     std::exchange(copy_->columns, nullptr)->name(copy_->rows);
   }
   statements_.forget();
@@ -586,7 +594,7 @@ void Connection::lose(const Error& reason) noexcept {
   for (Slot& slot : slots) {
     Call* const call = slot.call;
     if (call == nullptr) continue;
-    if (call->is_too_large) {  // The server was still sending the result.
+    if (call->is_too_large) {  // The result was too large, and the server was still sending it.
       call->finish(Error(Code::ResourceExhausted, "the result is larger than rows_bytes_max"));
       pool_.call_over();
       continue;
@@ -626,8 +634,8 @@ void Connection::cancel(Call& call) noexcept {
     if (slot.call != &call) continue;
     cancels_ = groups_;
     wants_cancel_.set();
-    // The call ends immediately if the server has not begun to execute it, or if it is a read outside of a transaction,
-    // whose group can continue without it. Otherwise the response of the server decides.
+    // The call ends immediately if the server has not begun to execute it, or if it is a read outside of a transaction;
+    // in both cases the group can continue without the call. Otherwise the server's response decides.
     if (phase_ != Phase::Preparing && !(slot.is_read && transaction_.number == 0)) return;
     slot.call = nullptr;
     call.finish(fail(Code::Cancelled, "the statement was cancelled"));

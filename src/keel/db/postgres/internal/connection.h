@@ -1,7 +1,8 @@
 // keel/db/postgres/internal/connection.h — one session with a server, on one loop, which runs one group of statements
 // at a time.
 //
-// It connects, logs in, and serves until the connection ends; then it reconnects. It accepts these kinds of work:
+// A connection connects, logs in, and serves until the session ends; then it reconnects. A connection accepts two kinds
+// of work:
 //
 //   a group          [parse, describe, sync] for each statement that is new on this connection, and after their
 //                    descriptions [bind, execute] for each call and one sync. If a call fails, the server skips the
@@ -12,9 +13,10 @@
 //                    With the first statement, the savepoint is under the Sync of the statement: if the transaction
 //                    has not begun, it fails, and the server skips the statement, which would be committed alone.
 //
-// Cancel: a CancelRequest is sent on a separate connection, and again after pauses that double, because a server
-//         ignores a CancelRequest that arrives before it has read the statement. The session is not used for anything
-//         else until the statement has ended; if that takes `cancel_grace`, the session's connection is closed.
+// Cancel: a CancelRequest is sent on a separate connection. The CancelRequest is repeated after pauses that double,
+//         because a server ignores a CancelRequest that arrives before the statement. The session is not used for other
+//         work until the statement has ended; if that takes longer than `cancel_grace`, the session's connection is
+//         closed.
 
 #pragma once
 
@@ -55,26 +57,27 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
-  // Connects, and reconnects whenever the connection ends, until end().
+  // Connects, and reconnects whenever the session ends, until end() is called.
   void begin();
-  // Closes the session as soon as it is unused, and stops reconnecting.
+  // Closes the session as soon as it is unused, and does not reconnect.
   void end() noexcept;
   bool has_ended() const noexcept { return !keeping_.is_running(); }
 
   bool is_connected() const noexcept { return phase_ != Phase::Down; }
-  Instant since() const noexcept { return since_; }  // The time at which the session was connected.
-  // Whether the session is connected and runs neither a group nor a transaction.
+  Instant since() const noexcept { return since_; }  // When the session was connected.
+  // Whether the session is connected, runs nothing, and may be given work.
   bool is_free() const noexcept {
     return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_old_ && !is_held_by_cancel();
   }
   bool is_in_use() const noexcept { return is_connected() && !is_free(); }
 
-  // Sends several reads, several writes that share a transaction, or a single call. Requires a free connection.
+  // Sends a group: several reads, several writes that share a transaction, or a single call. The connection must be
+  // free (is_free()).
   void send(std::span<Call* const> calls);
 
   // --- a transaction
 
-  // `begin` has the SQL that begins the transaction, which is sent with the first statement.
+  // `begin` contains the SQL that begins the transaction; this SQL is sent with the first statement.
   void begin_transaction(std::uint64_t number, const Call& begin);
   std::uint64_t transaction() const noexcept { return transaction_.number; }
   void submit(Call& call) noexcept;
@@ -88,24 +91,24 @@ class Connection {
 
   // --- a COPY that has begun (connection_copy.cc)
 
-  // Whether more data may be sent now.
+  // Whether more data of the COPY may be sent now.
   bool has_copy_room() const noexcept;
   void send_copy(std::string_view bytes);
   void finish_copying_in();
-  // Call it when the task has taken the received rows.
+  // Call it when the task has taken the rows that were received.
   void resume_reading() noexcept;
-  // Call it when the task no longer waits for the COPY: makes the server end it.
+  // Call it when the task no longer waits for the COPY: the connection then makes the server end the COPY.
   void leave_copy() noexcept;
 
  private:
   enum class Phase : std::uint8_t { Down, Idle, Preparing, Executing, Ending };
   enum class Mark : std::uint8_t { None, Set, Failed };
   struct Slot {
-    Call* call;  // Null when the call is complete, or no task waits for it any more.
+    Call* call;  // Null when the call is complete, or when no task waits for the call any more.
     Statement* statement;
     bool is_done = false;  // The server has responded to the call, or the call was not sent.
-    bool is_read = false;  // Copied from the call, which may be destroyed before the slot.
-    bool repeats = false;  // The call had no effect, and is sent again.
+    bool is_read = false;  // Copied from the call, because the call may be destroyed before the slot.
+    bool repeats = false;  // The call had no effect, and will be sent again.
   };
   struct Asked {
     Statement* statement;
@@ -117,21 +120,21 @@ class Connection {
     static void done(StartCore& start) noexcept;
     Connection& connection;
   };
-  // The transaction that has the connection.
+  // The transaction that occupies the connection.
   struct Open {
     std::uint64_t number = 0;  // 0: none.
     std::string pending;
     std::string beginning = {};  // The SQL that was sent to begin the transaction.
     Mark mark = Mark::None;
-    bool has_begun = false;     // The SQL that begins the transaction was sent.
-    bool is_confirmed = false;  // The server has begun the transaction.
-    bool has_mark = false;      // The server has set the savepoint of a statement.
+    bool has_begun = false;     // Whether the SQL that begins the transaction was sent.
+    bool is_confirmed = false;  // Whether the server has confirmed that the transaction has begun.
+    bool has_mark = false;      // Whether the server has set the savepoint of a statement.
     bool is_expired = false;
     bool is_lost = false;
     bool wants_roll_back = false;
     std::vector<std::uint64_t> savepoints;
     std::uint64_t next_savepoint = 1;
-    std::source_location place;  // The call that began the transaction; line 0: a stream or a COPY began it.
+    std::source_location place;  // The call that began the transaction; line 0 if a stream or a COPY began it.
   };
 
   // --- tasks
@@ -202,42 +205,47 @@ class Connection {
   std::unique_ptr<Pipeline> pipeline_;
   BackendKeyData key_;
   ServerAddress server_;           // The server that this session is connected to.
-  std::optional<Error> farewell_;  // The server's last error before it closed the connection.
+  std::optional<Error> farewell_;  // The error that the server sent before it closed the connection.
 
   std::vector<Slot> slots_;
   std::vector<Asked> asked_;
-  std::size_t at_ = 0;  // The index of the slot, or of the requested description, whose responses arrive now.
-  int syncs_ = 0;       // The number of Syncs that have no response yet.
+  // The index of the slot, or of the requested description, to which the responses that arrive now belong.
+  std::size_t at_ = 0;
+  int syncs_ = 0;  // How many Syncs have no response yet.
   bool is_committing_ = false;
-  bool is_marked_ = false;            // The savepoint of the statement was sent.
-  bool is_in_prologue_ = false;       // The first response belongs to a Query before the group.
-  bool is_setting_mark_ = false;      // The next CommandComplete belongs to the savepoint of the first statement.
+  bool is_marked_ = false;       // Whether the savepoint of the current statement was sent.
+  bool is_in_prologue_ = false;  // Whether the next response belongs to a Query that was sent before the group.
+  // Whether the next CommandComplete belongs to the savepoint of the first statement.
+  bool is_setting_mark_ = false;
   std::optional<Error> group_error_;  // The error of a part that belongs to no call: the prologue, a rollback, a Sync.
   Buffer scratch_;
-  std::string commit_;  // The text that a commit sends.
+  std::string commit_;  // The SQL text that a commit sends.
 
   Open transaction_;
-  List<Call> own_;  // Statements of the transaction that wait for the previous one.
+  List<Call> own_;  // Statements of the transaction that wait until the previous statement has completed.
   Member<Timer, Connection, &Connection::hold_expired> hold_{*this};
   Member<Timer, Connection, &Connection::held_long> long_{*this};
 
   Instant since_;
-  Instant responded_;  // The time of the response to the last statement of the group, or when the group was sent.
-  // The shortest time between a part of a group and its first response, in this session: about a round trip.
+  // When the response to the group's previous statement arrived; at first, when the group was sent.
+  Instant responded_;
+  // The shortest time in this session between sending a part of a group and receiving the first response to that part:
+  // about a round trip.
   Duration round_trip_ = Duration::forever();
   bool is_first_response_ = false;
   Member<Timer, Connection, &Connection::is_aged> age_{*this};
-  bool is_old_ = false;       // The connection is replaced as soon as no statement uses it.
-  bool is_retiring_ = false;  // The connection is closing, and a new one will take its place.
+  bool is_old_ = false;  // The connection has reached max_age, and is replaced as soon as no statement uses it.
+  // The session is closing because it is replaced, so the next attempt to connect needs no pause.
+  bool is_retiring_ = false;
 
-  // A server that sends nothing for longer than a statement may take counts as lost.
+  // Detects that the server has sent nothing for longer than a statement may take; the connection then counts as lost.
   Member<Timer, Connection, &Connection::is_silent> silence_{*this};
   Instant heard_;
 
-  Copy* copy_ = nullptr;       // The COPY that has begun, while a task waits for it.
-  Event may_read_;             // The received rows of a COPY were taken.
-  bool is_copy_ = false;       // The group is a COPY.
-  bool is_copy_sent_ = false;  // All data, or the end of the data, was sent.
+  Copy* copy_ = nullptr;       // The COPY that has begun; null when no task waits for it.
+  Event may_read_;             // Set when the task has taken the received rows of a COPY.
+  bool is_copy_ = false;       // Whether the current group is a COPY.
+  bool is_copy_sent_ = false;  // Whether all data of the COPY, or the message that ends the data, was sent.
 
   Stream* stream_ = nullptr;  // Null while the session is not connected.
   Buffer out_;
@@ -246,8 +254,8 @@ class Connection {
   Event wants_cancel_;
   Event is_idle_;  // Set while no request waits for a response.
   bool is_cancelling_ = false;
-  std::uint64_t groups_ = 0;   // The number of groups begun.
-  std::uint64_t cancels_ = 0;  // The number of the group to be cancelled.
+  std::uint64_t groups_ = 0;   // How many groups have begun.
+  std::uint64_t cancels_ = 0;  // The number of the group that is to be cancelled.
   Keeping keeping_{*this};
 };
 

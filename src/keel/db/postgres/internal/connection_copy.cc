@@ -1,4 +1,4 @@
-// COPY: its data is sent or received between the server's first and last response.
+// The part of Connection for COPY, whose data is sent or received between the server's first and last response.
 
 #include <string>
 #include <utility>
@@ -11,9 +11,9 @@
 namespace keel::db::postgres::internal {
 namespace {
 
-// For a COPY into a table: the number of unsent bytes above which its task waits.
+// In a COPY into a table, the task waits while more than this many bytes are unsent.
 constexpr std::size_t waiting_bytes_max = 256 * 1024;
-// For a COPY from a table: the size of the received rows above which reading pauses.
+// In a COPY from a table, reading pauses while the received rows are larger than this.
 constexpr std::size_t rows_bytes_kept = 64 * 1024;
 
 }  // namespace
@@ -71,7 +71,7 @@ bool Connection::has_copy_room() const noexcept { return out_.size() < waiting_b
 
 void Connection::send_copy(std::string_view bytes) {
   const Result<> sent = Encoder(out_).copy_data(bytes);
-  KEEL_CHECK(sent.has_value(), "the parts of a COPY must be small");
+  KEEL_CHECK(sent.has_value(), "each part of a COPY must fit into a message");
   flush();
 }
 

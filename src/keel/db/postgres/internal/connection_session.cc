@@ -15,7 +15,8 @@ namespace keel::db::postgres::internal {
 namespace {
 
 constexpr std::size_t sent_bytes_kept = 64 * 1024;
-constexpr Duration cancel_again = 100_ms;  // The first pause between CancelRequests for one statement; it doubles.
+// The first pause before a CancelRequest is repeated; each further pause is twice as long.
+constexpr Duration cancel_again = 100_ms;
 
 }  // namespace
 
@@ -37,7 +38,6 @@ void Connection::end() noexcept {
   flush();
 }
 
-// Connects, serves until the connection ends, and reconnects.
 Task<> Connection::keep() {
   const DatabaseOptions& options = pool_.settings().options;
   Duration pause = options.reconnect_min;
@@ -59,7 +59,7 @@ Task<> Connection::keep() {
     }
     if (is_ending_ || (is_retiring_ && pool_.is_closing())) co_return;
     if (std::exchange(is_retiring_, false)) continue;
-    // Decorrelated jitter: clients that lost the same server do not reconnect at the same time.
+    // Decorrelated jitter, so that clients that lost the same server do not reconnect at the same time.
     const auto span =
         static_cast<std::uint64_t>(std::max<std::int64_t>(pause.count_ns() * 3 - options.reconnect_min.count_ns(), 1));
     pause = std::min(
@@ -83,7 +83,8 @@ Task<> Connection::live() {
   since_ = pool_.loop().now();
   round_trip_ = Duration::forever();
   if (const Duration age = pool_.settings().options.max_age; age > Duration()) {
-    // Connections that were made at the same time are not replaced at the same time.
+    // A random part of the age is subtracted, so that connections that were made at the same time are not replaced at
+    // the same time.
     const auto jitter = static_cast<std::uint64_t>(age.count_ns() / 5 + 1);
     const auto less = Duration::nanoseconds(static_cast<std::int64_t>(Host::current().random() % jitter));
     pool_.loop().start_timer(age_, pool_.loop().now() + age - less);
@@ -107,10 +108,10 @@ void Connection::watch() noexcept {
 void Connection::is_silent() noexcept {
   if (phase_ == Phase::Idle || stream_ == nullptr) return;
   const DatabaseOptions& options = pool_.settings().options;
-  if (is_copy_) heard_ = pool_.loop().now();  // The server may be waiting for our data.
+  if (is_copy_) heard_ = pool_.loop().now();  // During a COPY the server may be silent because it waits for our data.
   const Instant end = heard_ + options.statement_timeout + options.cancel_grace;
   if (pool_.loop().now() < end) return pool_.loop().start_timer(silence_, end);
-  farewell_ = Error(Code::Unavailable, "the server sent nothing for longer than a statement may take");
+  farewell_ = Error(Code::Unavailable, "the server sent nothing for longer than the time limit of a statement");
   stream_->shutdown();
 }
 
@@ -145,7 +146,7 @@ Task<> Connection::write_all(Stream& stream) {
     has_output_.reset();
     std::swap(out_, sending_);
     Stream::Write write = stream.write(sending_.view());
-    // After a group was sent, nothing more is sent until its responses have come.
+    // After a group was sent, nothing more is sent until its responses have arrived, so this task may continue late.
     write.set_unhurried(pipeline_ != nullptr && pipeline_->waiting() != 0 && !is_copy_);
     const Result<> written = co_await attempt(write);
     sending_.clear();
@@ -154,7 +155,7 @@ Task<> Connection::write_all(Stream& stream) {
       copy_->has_moved.set();
     }
     if (sending_.capacity() > sent_bytes_kept) sending_.release();
-    // The reader still reads the data that the server has sent, which may contain the reason.
+    // The reader continues to read what the server has sent, which may contain the reason.
     if (!written) co_return;
     if ((is_ending_ || is_retiring_) && out_.empty()) stream.shutdown();
   }
@@ -173,7 +174,7 @@ Task<> Connection::cancel_all(Stream& stream) {
     is_cancelling_ = true;
     pool_.counters().cancels.add();
     static_cast<void>(co_await attempt(with_timeout(grace, send_cancel())));
-    // A server ignores a request that arrives before it has read the statement, so the request is repeated.
+    // A server ignores a CancelRequest that arrives before the statement, so the request is repeated.
     const Instant end = pool_.loop().now() + grace;
     Duration pause = cancel_again;
     Result<> idle = co_await attempt(with_timeout(std::min(pause, grace), is_idle_.wait()));
@@ -184,7 +185,7 @@ Task<> Connection::cancel_all(Stream& stream) {
     }
     is_cancelling_ = false;
     cancels_ = 0;
-    if (!idle && idle.error().code() != Code::DeadlineExceeded) co_return;  // The connection has ended.
+    if (!idle && idle.error().code() != Code::DeadlineExceeded) co_return;
     if (!idle) {
       farewell_ = Error(Code::DeadlineExceeded, "the server has not responded to the cancellation of a statement");
       stream.shutdown();
@@ -194,7 +195,7 @@ Task<> Connection::cancel_all(Stream& stream) {
   }
 }
 
-// Uses a separate connection, which the server closes after it has forwarded the request.
+// Uses a separate connection, which the server closes after it has processed the request.
 Task<> Connection::send_cancel() {
   if (key_.process == 0) co_return;
   Stream stream = co_await dial(pool_, server_);

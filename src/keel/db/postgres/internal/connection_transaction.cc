@@ -31,7 +31,8 @@ void Connection::begin_transaction(std::uint64_t number, const Call& begin) {
   pool_.loop().start_timer(hold_, pool_.loop().now() + pool_.settings().options.hold_max);
 }
 
-// Ends the savepoint of the previous statement, and undoes that statement if it failed.
+// Adds the SQL that ends the savepoint of the previous statement. If that statement failed, first adds the SQL that
+// undoes it.
 void Connection::leave_mark() {
   std::string& text = transaction_.pending;
   if (transaction_.mark == Mark::Failed) text += ";rollback to savepoint keel";
@@ -39,9 +40,9 @@ void Connection::leave_mark() {
   transaction_.mark = Mark::None;
 }
 
-// Sends the SQL that has to precede the next statement, once for each group. With `is_alone`, the statement is sent
-// only after the response to this SQL. Otherwise, if is_setting_mark_ is true, send_mark() must be called before the
-// statement is sent.
+// Sends the SQL that must precede the next statement; only the first call for a group has an effect. With `is_alone`,
+// the caller sends the statement only after the response to this SQL. Otherwise, if is_setting_mark_ is true
+// afterwards, the caller must call send_mark() before it sends the statement.
 void Connection::send_prologue(bool is_alone) {
   if (std::exchange(is_marked_, true)) return;
   leave_mark();
@@ -58,21 +59,21 @@ void Connection::send_prologue(bool is_alone) {
   ++syncs_;
 }
 
-// A Query that fails does not make the server skip the messages after it. This savepoint does, because it fails outside
-// of a transaction.
+// If the Query that begins the transaction fails, the server does not skip the messages after it. Therefore this
+// savepoint is sent as an extended message: outside of a transaction it fails, and then the server skips the statement.
 void Connection::send_mark() {
   Encoder encoder(out_);
   const bool sent = encoder.parse({}, "savepoint keel") && encoder.bind({}, {}, {}, {}, {}) && encoder.execute({});
-  KEEL_CHECK(sent, "a savepoint must fit into messages");
+  KEEL_CHECK(sent, "the messages that set a savepoint must fit into the buffer");
   for (const Step step : {Step::Parse, Step::Bind, Step::Execute}) add_step(step);
 }
 
-// The server has responded to a part of the transaction's work.
+// Called when the server has responded to a part of the transaction's work.
 void Connection::note_status() {
   if (status_ != TransactionStatus::Idle) {
     transaction_.is_confirmed = true;
   } else if (is_in_prologue_ && !transaction_.is_confirmed) {
-    // The transaction has not begun; the next statement begins it again.
+    // The transaction has not begun, so the next statement must begin it again.
     transaction_.has_begun = false;
     transaction_.mark = Mark::None;
     transaction_.pending.insert(0, transaction_.beginning);
@@ -81,8 +82,8 @@ void Connection::note_status() {
   }
 }
 
-// The transaction failed before its first savepoint was set, so it has had no effect: the next statement begins it
-// again.
+// The transaction failed before its first savepoint was set, so the transaction has had no effect; the next statement
+// begins the transaction again.
 void Connection::begin_again() {
   transaction_.mark = Mark::None;
   transaction_.is_confirmed = false;
@@ -95,7 +96,7 @@ void Connection::submit(Call& call) noexcept {
   if (phase_ == Phase::Idle && !is_held_by_cancel()) next();
 }
 
-// Begins the next piece of work on an idle connection.
+// Called when the connection has become idle: begins the next piece of work.
 void Connection::next() noexcept {
   if (transaction_.number == 0) return is_free_again();
   if (transaction_.wants_roll_back) return send_roll_back();
@@ -103,7 +104,7 @@ void Connection::next() noexcept {
     Call* call = own_.pop_front();
     if (call == nullptr) return;
     if (call->kind() == Call::Kind::Commit) {
-      if (!transaction_.has_begun) {  // The transaction has run no statement.
+      if (!transaction_.has_begun) {  // The transaction has run no statement, so there is nothing to commit.
         transaction_over();
         call->finish({});
         pool_.call_over();
@@ -180,7 +181,7 @@ void Connection::roll_back_to(std::uint64_t savepoint) noexcept {
   const auto found = std::find(all.begin(), all.end(), savepoint);
   if (found == all.end()) return;
   all.erase(found, all.end());
-  // The savepoint of the last statement was set after this one, and is removed with it.
+  // The savepoint of the last statement was set later than this savepoint, and is removed together with it.
   transaction_.mark = Mark::None;
   const std::string name = std::to_string(savepoint);
   transaction_.pending += ";rollback to savepoint s" + name + ";release savepoint s" + name;
@@ -204,7 +205,7 @@ void Connection::is_aged() noexcept {
   if (was_free) retire();
 }
 
-// The connection is idle: ends the session, and keep() reconnects.
+// For an idle connection: ends the session, after which keep() reconnects.
 void Connection::retire() noexcept {
   if (is_retiring_ || is_ending_) return;
   is_retiring_ = true;
@@ -213,7 +214,6 @@ void Connection::retire() noexcept {
   flush();
 }
 
-// The transaction has lasted for hold_max.
 void Connection::hold_expired() noexcept {
   transaction_.is_expired = true;
   transaction_.wants_roll_back = true;
@@ -222,7 +222,7 @@ void Connection::hold_expired() noexcept {
                          log::field("begun_at", text_of(transaction_.place)));
   if (copy_ != nullptr) return leave_copy();
   if (phase_ == Phase::Idle && !is_held_by_cancel()) return next();
-  // A statement is running, and is cancelled.
+  // A statement is running, so it must be cancelled first.
   cancels_ = groups_;
   wants_cancel_.set();
 }

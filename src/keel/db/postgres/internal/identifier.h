@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/identifier.h — writes any name into SQL text.
+// keel/db/postgres/internal/identifier.h — writes a name into SQL text, whatever characters the name contains.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::db::postgres::internal {
 
-// Appends the name in quotes, escaped so that no character of the name ends it. The name must not contain a zero byte
+// Appends the name in quotes, and escapes quotes within the name. The name must not contain a zero byte
 // (Encoder::query() rejects one).
 inline void append_identifier(std::string& to, std::string_view name) {
   to += '"';

@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned char family_4 = 2;
 constexpr unsigned char family_6 = 3;
 
-// Whether all bits after the first `bits` are zero, as in a network address.
+// Whether all bits after the first `bits` bits are zero, as in the address of a network.
 bool has_no_host(const unsigned char* address, std::size_t size, std::size_t bits) noexcept {
   for (std::size_t bit = bits; bit < size * 8; ++bit) {
     if ((address[bit / 8] >> (7 - bit % 8) & 1) != 0) return false;

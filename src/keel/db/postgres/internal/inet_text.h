@@ -1,7 +1,7 @@
-// keel/db/postgres/internal/inet_text.h — inet and cidr as text, and back.
+// keel/db/postgres/internal/inet_text.h — converts inet and cidr to text, and back.
 //
-// The functions return false when the bytes, or the text, are not of the type; the bytes after the end of `to` are then
-// unspecified.
+// The functions return false if the bytes, or the text, are not a value of the type; the bytes of `to` after its former
+// end are then unspecified.
 //
 // Source: network.c of the server.
 

@@ -16,8 +16,9 @@
 namespace keel::db::postgres::internal {
 namespace {
 
-constexpr Duration connect_max = 10_s;        // Time limit of an attempt to connect.
-constexpr std::size_t received_max = 10'000;  // The maximum number of notifications that are kept while a command runs.
+constexpr Duration connect_max = 10_s;  // Time limit of an attempt to connect.
+// The maximum number of notifications that are kept while a LISTEN or UNLISTEN runs.
+constexpr std::size_t received_max = 10'000;
 
 bool is_of_the_task(const Error& error) {
   return error.code() == Code::Cancelled || error.code() == Code::DeadlineExceeded;
@@ -39,7 +40,7 @@ std::string command(std::string_view word, std::string_view channel) {
 
 }  // namespace
 
-// Counts a task that uses the connection.
+// Counts the tasks that use the connection.
 struct Listening::Use {
   explicit Use(Listening& l) noexcept : listening(l) { ++listening.users_; }
   ~Use() {
@@ -68,10 +69,10 @@ void Listening::disconnect(const Error& reason) noexcept {
 }
 
 Task<> Listening::connect() {
-  // If a step fails, there is no connection afterwards.
+  // If an attempt fails, there is no connection afterwards.
   Result<Connected> connected = co_await attempt(with_timeout(connect_max, internal::connect(pool_, reader_)));
   if (!connected) {
-    co_await checkpoint();  // A task that was stopped fails with the reason of the stop.
+    co_await checkpoint();  // If the task itself was stopped, it fails with the reason for the stop.
     const std::string why = connected.error().code() == Code::DeadlineExceeded ? std::string("no response within 10 s")
                                                                                : connected.error().describe();
     co_await Error::text(Code::Unavailable, "the database cannot be reached: " + why).from_environment();
@@ -88,7 +89,7 @@ Task<> Listening::connect() {
   }
 }
 
-// Repeats until it has connected.
+// Attempts to connect until an attempt succeeds.
 Task<> Listening::connect_again() {
   const DatabaseOptions& options = pool_.settings().options;
   Duration pause = options.reconnect_min;
@@ -97,12 +98,12 @@ Task<> Listening::connect_again() {
     if (pool_.is_closing()) co_await closed();
     const Result<> connected = co_await attempt(connect());
     if (connected) {
-      if (!is_first) log::Logger("db").info("the server can be reached again to listen for notifications");
+      if (!is_first) log::Logger("db").info("the connection that listens for notifications is open again");
       co_return;
     }
     co_await checkpoint();
     if (std::exchange(is_first, false)) {
-      log::Logger("db").warn("the server cannot be reached to listen for notifications; trying again",
+      log::Logger("db").warn("the connection that listens for notifications cannot be opened; trying again",
                              connected.error());
     }
     const std::int64_t most = std::min(options.reconnect_max, pause * 3).count_ns();
@@ -122,7 +123,9 @@ Result<bool> Listening::take() {
       case MessageType::NotificationResponse: {
         KEEL_TRY(const NotificationResponse what, NotificationResponse::read(message->body));
         if (received_.size() >= received_max) {
-          return Error(Code::ResourceExhausted, "10000 notifications arrived while a channel was added");
+          return Error(Code::ResourceExhausted,
+                       "too many notifications arrived while a channel was added (limit: "
+                       "10000)");
         }
         received_.push_back(
             {.channel = std::string(what.channel), .payload = std::string(what.payload), .process = what.process});
@@ -141,8 +144,8 @@ Result<bool> Listening::take() {
       case MessageType::ParameterStatus:
         break;
       default:
-        return Error::text(Code::Protocol,
-                           "the server sent " + std::string(to_string(message->type)) + " to one that listens")
+        return Error::text(Code::Protocol, "the server sent " + std::string(to_string(message->type)) +
+                                               " on a connection that only listens")
             .from_environment();
     }
   }
@@ -204,7 +207,7 @@ Task<> Listening::add(std::string channel) {
     co_await std::move(connected);
   } else if (stream_) {
     Result<> listens = co_await attempt(run(command("listen ", channel)));
-    // After an incomplete exchange the connection is unusable; next() reconnects.
+    // If the exchange was not completed, the connection is unusable; next() reconnects.
     if (!listens) disconnect(listens.error());
     if (!listens && is_of_the_task(listens.error())) co_await std::move(listens);
   }

@@ -1,4 +1,5 @@
-// keel/db/postgres/internal/listening.h — the connection of Notifications. The task that awaits it reads its messages.
+// keel/db/postgres/internal/listening.h — the connection of a Notifications object. The task that awaits next() reads
+// the connection's messages.
 
 #pragma once
 
@@ -31,7 +32,7 @@ class Listening : public Link {
   Task<> add(std::string channel);
   Task<> remove(std::string channel);
 
-  // Called by the pool when its loop ends: closes the connection, so that a waiting task fails.
+  // Called by the pool when its loop ends: closes the connection, so that a task that waits for a notification fails.
   void close() noexcept;
   bool is_used() const noexcept { return users_ != 0; }
 
@@ -39,9 +40,9 @@ class Listening : public Link {
   struct Use;
   Task<> connect();
   Task<> connect_again();
-  // Sends `sql` as a Query, and reads messages up to its ReadyForQuery.
+  // Sends `sql` as a Query, and reads messages up to the ReadyForQuery that ends the response.
   Task<> run(std::string sql);
-  // Consumes messages of the chunk up to a ReadyForQuery; true if there was one.
+  // Consumes the messages in `chunk_` up to a ReadyForQuery; returns true if there was one.
   Result<bool> take();
   void disconnect(const Error& reason) noexcept;
 
@@ -51,7 +52,7 @@ class Listening : public Link {
   Reader reader_;
   Chunk chunk_;  // Received bytes that have not been read yet.
   std::deque<Notification> received_;
-  std::optional<Error> failed_;  // The server's error for the last Query.
+  std::optional<Error> failed_;  // The error with which the server responded to the last Query.
   Event is_closing_;
   int users_ = 0;
 };

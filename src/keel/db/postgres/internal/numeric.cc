@@ -72,7 +72,8 @@ bool read_decimal(std::string_view text, Decimal& decimal) {
     if (error != std::errc() || std::abs(decimal.exponent) > 200'000) return false;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   }
-  // Larger than the number of digits of any numeric; sums of such counts do not overflow.
+  // This limit is larger than the number of digits of any numeric, and sums of numbers within this limit do not
+  // overflow.
   return text.empty() && decimal.whole.size() + decimal.fraction.size() < 200'000;
 }
 
@@ -138,7 +139,7 @@ bool append_numeric_text(std::string_view bytes, Buffer& to) {
       to.append(shown);
     }
   }
-  if (is_zero && sign == sign_negative) {  // No server sends a negative zero.
+  if (is_zero && sign == sign_negative) {  // No server sends a negative zero, so the text gets no sign.
     char* text_start = to.data() + start;
     std::memmove(text_start, text_start + 1, to.size() - start - 1);
     to.resize(to.size() - 1);
@@ -161,18 +162,19 @@ bool append_numeric_bytes(std::string_view text, Buffer& to) {
   if (scale > scale_max) return false;
   int first = 0;
   while (first < decimal.size() && decimal.digit(first) == 0) ++first;
-  int last = decimal.size();  // The end of the digits without trailing zeros.
+  int last = decimal.size();  // The index after the last digit that is not zero.
   while (last > first && decimal.digit(last - 1) == 0) --last;
   if (first == last) {
     append_numeric_head(to, 0, 0, 0, scale);
     return true;
   }
   const int point =
-      static_cast<int>(decimal.whole.size()) + decimal.exponent;  // Index of the first digit after the point.
+      static_cast<int>(decimal.whole.size()) + decimal.exponent;  // The index of the first digit after the point.
   const int weight = floor_of_quarter(point - first - 1);
   if (weight > std::numeric_limits<std::int16_t>::max()) return false;
   const int start =
-      point - group_digits * (weight + 1);  // The start of the first group, which may lie before the first digit.
+      // The index at which the first group of digits begins; it may lie before the first digit.
+      point - group_digits * (weight + 1);
   const int groups = (last - start + group_digits - 1) / group_digits;
   append_numeric_head(to, groups, weight, decimal.is_negative ? sign_negative : 0, scale);
   for (int i = 0; i < groups; ++i) {
@@ -197,7 +199,7 @@ void append_real_text(double value, bool is_single, Buffer& to) {
   const char* digits_of_exponent = all.data() + e + 1;
   if (*digits_of_exponent == '+') ++digits_of_exponent;
   std::from_chars(digits_of_exponent, end, exponent);
-  // The server uses an exponent here (d2s.c, f2s.c).
+  // Outside of this range, the server writes an exponent (d2s.c, f2s.c).
   if (exponent < -4 || exponent >= (is_single ? 6 : 15)) return to.append(all);
   char digits[32];
   int count = 0;

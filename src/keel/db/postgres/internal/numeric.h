@@ -1,4 +1,5 @@
-// keel/db/postgres/internal/numeric.h — numeric, digits of base 10,000 with a scale, as exact decimal text and back.
+// keel/db/postgres/internal/numeric.h — converts the binary form of a numeric (digits of base 10,000, and a scale) to
+// exact decimal text, and back.
 //
 // Source: numeric_send, numeric_recv and get_str_from_var of the server's numeric.c.
 
@@ -10,15 +11,16 @@
 
 namespace keel::db::postgres {
 
-// Appends the text as the server writes it: 1.50, -0.001, NaN, -Infinity. False: `bytes` are not a valid numeric.
+// Appends the text in the server's form: 1.50, -0.001, NaN, -Infinity. Returns false if `bytes` are not a valid
+// numeric.
 [[nodiscard]] bool append_numeric_text(std::string_view bytes, Buffer& to);
 
-// Appends the binary form of digits with an optional sign, point and exponent, of NaN or of Infinity. False: `text` has
-// none of these forms, or more digits than a numeric can have; the bytes after the end of `to` are then unspecified.
+// Appends the binary form of a text, which consists of digits with an optional sign, point and exponent, or is NaN or
+// Infinity. Returns false if `text` has none of these forms, or more digits than a numeric can have; the bytes of `to`
+// after its former end are then unspecified.
 [[nodiscard]] bool append_numeric_bytes(std::string_view text, Buffer& to);
 
-// Appends the shortest text that reads back as the double, or the float, in the server's form: 0.1, 1e+20, NaN,
-// -Infinity.
+// Appends the shortest text that reads back as the same value, in the server's form: 0.1, 1e+20, NaN, -Infinity.
 void append_real_text(double value, bool is_single, Buffer& to);
 
 }  // namespace keel::db::postgres

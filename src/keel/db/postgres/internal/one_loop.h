@@ -1,4 +1,5 @@
-// keel/db/postgres/internal/one_loop.h — a loop that runs tasks one after the other before a program has other loops.
+// keel/db/postgres/internal/one_loop.h — a loop that runs tasks one after the other, for a program that has no other
+// loops yet.
 //
 // Threads: the thread that constructed it, which must not run another loop.
 
@@ -23,7 +24,6 @@ class OneLoop {
   }
   ~OneLoop() { loop_.finish(); }
 
-  // Runs the task to its end.
   template <class T>
   Result<T> run(Task<T>&& task) {
     Start<T> start;

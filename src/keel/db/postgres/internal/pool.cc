@@ -72,11 +72,12 @@ void Pool::submit(Call& call) noexcept {
   Result<> taken = [&]() -> Result<> {
     const Known* const of = call.has_statement() ? &known(call.sql) : nullptr;
     if (of != nullptr && of->facts.is_control) [[unlikely]] {
-      // Otherwise the transaction would stay open on a connection of the pool, and take in other callers' writes.
-      return fail(
-          Code::Internal,
-          "transactions and savepoints are not made by statements: begin a transaction with begin() of the database, "
-          "and end it with commit() or by destroying it; make a savepoint with savepoint() of the transaction");
+      // If the statement were run, the transaction would stay open on a connection of the pool, and other callers'
+      // writes would become part of it.
+      return fail(Code::Internal,
+                  "a statement cannot begin or end a transaction, or set a savepoint: begin a transaction with begin() "
+                  "of the database, and end it with commit() or by destroying it; make a savepoint with savepoint() of "
+                  "the transaction");
     }
     if (call.transaction() != 0) {
       Connection* const connection = find(call.transaction());
@@ -156,7 +157,7 @@ Connection* Pool::find_free() noexcept {
   return nullptr;
 }
 
-// Collects the calls that are sent together with `first`, which is the first waiting call.
+// Collects the calls that are sent together with `first`, the first of the waiting calls.
 void Pool::collect(Call& first, std::vector<Call*>& into) {
   into.clear();
   into.push_back(&first);
@@ -200,7 +201,7 @@ void Pool::dispatch() {
   }
   watch_waiting();
   count();
-  if (is_closing_) end_if_done();  // This must come last, because it may destroy the pool.
+  if (is_closing_) end_if_done();  // This call must come last, because it may destroy the pool.
 }
 
 void Pool::count() noexcept {
@@ -221,7 +222,7 @@ void Pool::count() noexcept {
   counters_.waiting.set(waiting_count_);
 }
 
-// The first waiting call has waited longest.
+// Starts or stops the timer for the call that has waited longest.
 void Pool::watch_waiting() noexcept {
   if (waiting_.empty() && again_.empty()) {
     if (wait_timer_.is_running()) loop_.stop_timer(wait_timer_);
@@ -241,7 +242,8 @@ void Pool::wait_is_over() noexcept {
       calls_.subtract();
       counters_.timeouts.add();
       call.finish(Error::text(Code::ResourceExhausted,
-                              fmt::format("no connection to the database was free for {} ms; this worker has {}",
+                              fmt::format("no connection to the database became free within {} ms; connections of this "
+                                          "worker: {}",
                                           settings_.options.wait_max.count_ns() / 1'000'000, connections_.size())));
     }
   }
@@ -272,7 +274,8 @@ void Pool::connected(Connection&) noexcept {
 }
 
 void Pool::rejected(const Call& call, const Error& error) noexcept {
-  if (call.is_check) return counters_.checks_failed.add();  // It is already known that the server cannot write.
+  // The call comes from check_writes(), so it is already known that the server cannot write.
+  if (call.is_check) return counters_.checks_failed.add();
   counters_.failures.add();
   if (is_disk_error(error)) counters_.disk_errors.add();
   if (!is_disk_error(error) && !is_read_only_error(error)) return;
@@ -288,7 +291,7 @@ void Pool::disconnected(const Error* why) noexcept {
   const bool was_reached = !unreachable_;
   unreachable_ =
       Error::text(Code::Unavailable, "the database cannot be reached: " + why->describe()).from_environment();
-  // Logged once per outage, on each worker.
+  // Each worker logs an outage once.
   if (was_reached) log::Logger("db").warn("the database cannot be reached; trying again", *why);
   fail_waiting(*unreachable_);
   if (was_reached && settings_.on_outage) settings_.on_outage();
@@ -308,7 +311,7 @@ void Pool::end_if_done() noexcept {
   bool is_listened_to = false;
   listenings_.for_each([&](Listening& listening) { is_listened_to = is_listened_to || listening.is_used(); });
   if (is_listened_to) return;
-  // No connection has begun, or all have ended.
+  // The pool has ended if no connection has begun, or all connections have ended.
   if (std::all_of(connections_.begin(), connections_.end(), [](const auto& one) { return one->has_ended(); })) {
     has_ended_.store(true, std::memory_order_release);
   }

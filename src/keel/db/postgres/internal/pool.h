@@ -1,7 +1,8 @@
-// keel/db/postgres/internal/pool.h — the connections of one loop, and the calls that wait for one.
+// keel/db/postgres/internal/pool.h — the connections of one loop, and the calls that wait for a connection.
 //
-// The calls of one event-loop iteration are sent at its end: reads together in one group, writes one by one on the free
-// connections. Calls that find no free connection wait in their order of arrival, for at most `wait_max`.
+// The calls that are made within one event-loop iteration are sent at its end: the reads together in one group, the
+// writes one by one on free connections. Calls that find no free connection wait in their order of arrival, for at most
+// `wait_max`.
 //
 // Threads: the thread of the loop, except for stats(), close() and is_idle().
 
@@ -36,15 +37,15 @@ class Loop;
 
 namespace keel::db::postgres::internal {
 
-// The settings that all loops of a database share. Only `cannot_write` ever changes.
+// The settings that the pools of all loops share. Only `cannot_write` ever changes.
 struct Settings {
   DatabaseOptions options;
   ConnectOptions server;
-  std::string passwords;                  // The text of the password file.
+  std::string passwords;                  // The contents of the password file.
   std::optional<tls::ClientContext> tls;  // Absent: sslmode=disable.
   Executor* lookups = nullptr;
-  Function<void()> on_outage;  // It must be set before the first pool is made.
-  // A pool sets it when the server cannot write, and check_writes() resets it when its write succeeds.
+  Function<void()> on_outage;  // Must be set before the first pool is created.
+  // A pool sets this flag when the server cannot write; check_writes() clears it when its own write succeeds.
   mutable std::atomic<bool> cannot_write{false};
 };
 
@@ -69,19 +70,20 @@ class Pool {
 
   // Connects.
   void begin();
-  // Fails the waiting calls and ends the connections. Can be called on any thread.
+  // Fails the waiting calls and ends the connections. May be called on any thread.
   void close() noexcept;
-  // Any thread. Whether no call waits or runs.
+  // Any thread. Whether no call is waiting or running.
   bool is_idle() const noexcept { return calls_.get() == 0; }
-  // Any thread. Whether close() has completed, or no connection was ever begun.
+  // Any thread. Whether close() has completed, or no connection was ever started.
   bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
 
-  // Registers a listening connection, which is closed with the pool and destroyed before it.
+  // Registers a connection that listens for notifications: the pool closes this connection when the pool itself closes;
+  // the connection must be destroyed before the pool.
   void add(Listening& listening) noexcept { listenings_.push_back(listening); }
 
   void submit(Call& call) noexcept;
   void withdraw(Call& call) noexcept;
-  // Null once the transaction has ended.
+  // Returns null if the transaction has ended.
   Connection* find(std::uint64_t transaction) noexcept;
   Error why_over(std::uint64_t transaction) const noexcept;
 
@@ -90,18 +92,18 @@ class Pool {
   void disconnected(const Error* why) noexcept;
   void is_free_again() noexcept { schedule(); }
   void ended(Connection& connection) noexcept;
-  // Takes a call that was sent but not executed. Such calls are sent again before all others; hand them over in their
-  // order.
+  // Takes back a call that was sent but not executed. Such calls are sent again before all other calls, in the order in
+  // which they are passed to this function.
   void send_again(Call& call) noexcept;
-  // Why a transaction ended that its task neither committed nor dropped.
+  // The reason why a transaction ended before its task committed or dropped the transaction.
   enum class Early : std::uint8_t { Expired, Lost };
   void ended_early(std::uint64_t transaction, Early why) noexcept;
   void call_over() noexcept { calls_.subtract(); }
   // Counts a call that the server rejected.
   void rejected(const Call& call, const Error& error) noexcept;
 
-  // A read is slow if the server took at least this long for it, and at least two round trips. A statement that was
-  // slow twice is not sent together with others, which would wait for it, until it is fast again.
+  // A read is slow if the server takes at least this long for it, and at least two round trips. A statement that was
+  // slow twice is sent alone until it is fast again, because other statements of a group would have to wait for it.
   static constexpr Duration slow_read = 10_ms;
   void note_read(const Sql& sql, bool is_slow) noexcept;
   bool is_closing() const noexcept { return is_closing_; }
@@ -111,7 +113,7 @@ class Pool {
     explicit Posted(Pool& p, Run r) noexcept : Job(r), pool(p) {}
     Pool& pool;
   };
-  // The last transactions of one connection that ended early: their tasks may still send statements for them.
+  // For one connection, the last transactions that ended early; their tasks may still send statements for them.
   struct EndedEarly {
     struct One {
       std::uint64_t transaction = 0;
@@ -122,7 +124,7 @@ class Pool {
   };
   struct Known {
     TextFacts facts;
-    std::uint8_t slow = 0;  // How often the statement was slow recently, at most slow_max.
+    std::uint8_t slow = 0;  // How often the statement was slow recently, limited to slow_max.
   };
   static constexpr std::uint8_t slow_max = 3;
   static constexpr std::uint8_t slow_alone = 2;
@@ -139,7 +141,7 @@ class Pool {
 
   const Settings& settings_;
   io::Loop& loop_;
-  std::atomic<std::uint64_t>& numbers_;  // The last number that was given to a transaction.
+  std::atomic<std::uint64_t>& numbers_;  // The number that was last given to a transaction.
   Resolver resolver_;
   PoolCounters counters_;
   SingleWriterCounter calls_;
@@ -150,7 +152,7 @@ class Pool {
   std::size_t waiting_count_ = 0;
   std::vector<Call*> group_;
   std::unordered_map<const char*, Known> known_;
-  std::optional<Error> unreachable_;     // After a failed attempt to connect: why no connection is open.
+  std::optional<Error> unreachable_;     // The reason why no connection is open; set after a failed attempt to connect.
   std::vector<EndedEarly> ended_early_;  // By connection.
   bool is_scheduled_ = false;
   bool is_closing_ = false;

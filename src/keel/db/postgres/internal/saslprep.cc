@@ -19,13 +19,13 @@ bool is_in(std::span<const PointRange> ranges, char32_t point) {
   return at != ranges.begin() && point <= std::prev(at)->last;
 }
 
-// RFC 3454 B.1: invisible characters.
+// RFC 3454 B.1: characters that are commonly mapped to nothing.
 constexpr PointRange mapped_to_nothing[] = {{0xAD, 0xAD},     {0x34F, 0x34F},   {0x1806, 0x1806}, {0x180B, 0x180D},
                                             {0x200B, 0x200D}, {0x2060, 0x2060}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}};
-// RFC 3454 C.1.2, except U+200B, which is removed.
+// RFC 3454 C.1.2, without U+200B, which is in mapped_to_nothing.
 constexpr PointRange spaces[] = {{0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
                                  {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
-// RFC 3454 C.2 to C.9, and the code points that Unicode 3.2 does not assign (A.1) and that are emoji today.
+// RFC 3454 C.2 to C.9, and those code points unassigned in Unicode 3.2 (A.1) that are emoji today.
 constexpr PointRange prohibited[] = {
     {0x0, 0x1F},         {0x7F, 0x9F},       {0x340, 0x341},     {0x6DD, 0x6DD},     {0x70F, 0x70F},
     {0x180E, 0x180E},    {0x200E, 0x200F},   {0x2028, 0x202E},   {0x2061, 0x2063},   {0x206A, 0x206F},
@@ -35,8 +35,9 @@ constexpr PointRange prohibited[] = {
     {0xBFFFE, 0xBFFFF},  {0xCFFFE, 0xCFFFF}, {0xDFFFE, 0xDFFFF}, {0xE0001, 0xE0001}, {0xE0020, 0xE007F},
     {0xEFFFE, 0x10FFFF},
 };
-// Characters of Unicode 3.2 (RFC 3454 A.1 lists those that it does not assign) that are their own NFKC form and do not
-// combine with the character before them. None is from a right-to-left script, for which RFC 3454 §6 has further rules.
+// Characters that Unicode 3.2 assigns (RFC 3454 A.1 lists those that it does not assign), that are their own NFKC form,
+// and that do not combine with the preceding character. None of them is from a right-to-left script, because RFC 3454
+// §6 has further rules for these.
 constexpr PointRange normal[] = {
     {0x20, 0x7E},     {0xA1, 0xA7},     {0xA9, 0xA9},     {0xAB, 0xAC},     {0xAE, 0xAE},     {0xB0, 0xB1},
     {0xB6, 0xB7},     {0xBB, 0xBB},     {0xBF, 0x131},    {0x134, 0x13E},   {0x141, 0x148},   {0x14A, 0x17E},
@@ -79,11 +80,11 @@ Result<std::string> normalised_password(std::string_view password) {
     for (int shift = unknown > 0xFFFF ? 20 : 12; shift >= 0; shift -= 4)
       number.push_back(digits[unknown >> shift & 15]);
     return Error::text(Code::Unsupported, "the password for the database has the character U+" + number +
-                                              ", whose normal form (SASLprep) is not known here: use letters, digits "
-                                              "and signs without combining marks")
+                                              ", whose normal form (SASLprep) is not known to this client: use "
+                                              "letters, digits and signs without combining marks")
         .from_environment();
   }
-  // A password of which no characters remain is used without normalisation.
+  // If no characters remain, the password is used without normalization.
   if (normalised.empty()) return std::string(password);
   return normalised;
 }

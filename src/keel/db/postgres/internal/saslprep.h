@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/saslprep.h — normalises passwords by SASLprep (RFC 4013), to the extent that scram.h
+// keel/db/postgres/internal/saslprep.h — normalizes passwords by SASLprep (RFC 4013), to the extent that scram.h
 // states.
 
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace keel::db::postgres {
 
-// Unsupported: a character whose normal form is not known here.
+// Unsupported: the password has a character whose normal form is not in the tables of saslprep.cc.
 Result<std::string> normalised_password(std::string_view password);
 
 }  // namespace keel::db::postgres

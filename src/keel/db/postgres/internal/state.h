@@ -19,7 +19,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_made{0};
 
-// The pool that this thread used last. Each database has a number, which is never reused.
+// The pool that this thread used last. Databases are told apart by numbers, which are never reused.
 struct RecentPool {
   std::uint64_t database = 0;
   const io::Loop* loop = nullptr;
@@ -35,7 +35,7 @@ struct Database::State {
     std::unique_ptr<internal::Pool> pool;
   };
 
-  // The pool of the calling thread's loop, created at its first use.
+  // Returns the pool of the calling thread's loop, which is created at its first use.
   Result<internal::Pool*> pool() {
     io::Loop* const loop = io::Loop::current();
     if (internal::recent_pool.database == number && internal::recent_pool.loop == loop && loop != nullptr) [[likely]]
@@ -47,7 +47,7 @@ struct Database::State {
     return pool_of(*loop);
   }
   Result<internal::Pool*> pool_of(io::Loop& loop);
-  // Null when the loop has no pool.
+  // Returns null if the loop has no pool.
   internal::Pool* known(const io::Loop* loop) {
     std::lock_guard lock(mutex);
     for (const Owned& owned : pools) {

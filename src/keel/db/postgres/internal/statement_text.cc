@@ -31,17 +31,19 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 }
 
 constexpr std::array<std::string_view, 5> reading = {"select", "values", "table", "show", "with"};
-// "share" and "update" lock rows, and "into" creates a table; nextval and the others are built-in functions that change
-// data. All functions that begin with pg_ and lo_ may do so as well.
+// Words after which a statement may change data: "share" and "update" lock rows, "into" creates a table, and nextval
+// and others are built-in functions that change data. All functions whose names begin with pg_ or lo_ count as changing
+// data, too.
 constexpr std::array<std::string_view, 15> changing = {"insert", "update",     "delete", "merge", "into",
                                                        "share",  "nextval",    "setval", "call",  "dblink",
                                                        "notify", "set_config", "listen", "copy",  "dblink_exec"};
-// A statement that is not allowed in a transaction can be recognised within this many words, names and signs.
+// A statement that is not allowed in a transaction can be recognized by at most this many words, names and signs at its
+// beginning.
 constexpr std::size_t items_max = 32;
 constexpr std::array<std::string_view, 8> control = {"begin",    "start", "commit",    "end",
                                                      "rollback", "abort", "savepoint", "release"};
 
-// Splits a text into its words, quoted names, comments and semicolons. A semicolon in the body of a function in
+// Splits a text into its words, quoted names, comments and semicolons. A semicolon within the body of a function in
 // standard SQL, `begin atomic … end`, does not end the statement and is reported as Other.
 class Scan {
  public:
@@ -70,14 +72,15 @@ class Scan {
     return what;
   }
 
-  std::string_view found;  // The word, the name with its quotes, the text of the comment, or the character.
-  std::size_t offset() const noexcept { return at_; }  // The offset after the last item.
+  // The item that was found: the word, the name with its quotes, the text of the comment, or the character.
+  std::string_view found;
+  std::size_t offset() const noexcept { return at_; }  // The offset of the end of the last item.
 
  private:
-  // The state after the first words of a statement: `create [or replace] function|procedure`.
+  // How far the beginning of the statement matches these words: `create [or replace] function|procedure`.
   enum class Routine : unsigned char { Begins, AfterCreate, AfterOr, AfterReplace, Is, IsNot };
-  // Whether a statement of the body may begin here; an `end` here ends the body. Elsewhere an `end` may belong to a
-  // `case`.
+  // The position in the body of a function. Between two statements, an `end` ends the body; within a statement, an
+  // `end` may belong to a `case`.
   enum class Body : unsigned char { None, BetweenStatements, InStatement };
 
   void look_at_head() noexcept {
@@ -133,7 +136,7 @@ class Scan {
         at_ += escaped;
       } else if (is_word_start(c)) {
         while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-        // The letter of x'…' belongs to the literal.
+        // In x'…' the letter belongs to the literal, and is not a word.
         if (at_ - begin == 1 && at_ < text_.size() && text_[at_] == '\'') continue;
         found = text_.substr(begin, at_ - begin);
         return What::Word;
@@ -155,7 +158,8 @@ class Scan {
     for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
     }
     if (at_ < text_.size())
-      ++at_;  // A doubled quote counts as the start of another literal, which has the same effect.
+      // After a doubled quote, the next call reads another literal, which has the same effect as continuing this one.
+      ++at_;
   }
   void skip_comment() noexcept {  // Comments nest.
     int depth = 0;
@@ -176,7 +180,7 @@ class Scan {
   std::size_t at_ = 0;
   Routine routine_ = Routine::Begins;
   Body body_ = Body::None;
-  int depth_ = 0;  // The number of open parentheses in the head of a statement.
+  int depth_ = 0;  // The number of open parentheses in the statement before its body.
   bool is_after_begin_ = false;
 };
 
@@ -309,7 +313,8 @@ AloneFacts alone_facts_of(std::string_view statement) {
       facts.table += '.';
     }
   }
-  // Both names must be known in order to drop the right index; only names of the form U&"…" are not understood.
+  // Only if both names are known can the index be dropped before the statement is repeated; every name is understood
+  // except one of the form U&"…".
   facts.is_repeatable = !facts.index.empty() && !facts.table.empty();
   return facts;
 }

@@ -9,7 +9,7 @@
 namespace keel::db::postgres::internal {
 namespace {
 
-// Two independent 64-bit FNV-1a hashes, so that different texts have different names.
+// The name contains two independent 64-bit FNV-1a hashes, so that different texts have different names.
 std::string statement_name(std::string_view text) {
   std::uint64_t first = 0xcbf29ce484222325;
   std::uint64_t second = 0x9ae16a3b2f90404f;
@@ -37,7 +37,7 @@ Statement& Statements::find(const Sql& sql) {
     by_use_.for_each([&](Statement& statement) {
       if (oldest == nullptr && statement.users == 0) oldest = &statement;
     });
-    if (oldest == nullptr) break;  // Otherwise a single group uses more than `max` statements.
+    if (oldest == nullptr) break;  // All statements are in use, because a single group uses more than `max` statements.
     if (oldest->is_described) to_close_.push_back(std::move(oldest->name));
     by_use_.remove(*oldest);
     by_text_.erase(oldest->text);

@@ -1,8 +1,8 @@
-// keel/db/postgres/internal/statements.h — the statements that one connection has prepared, at most `max` of them.
+// keel/db/postgres/internal/statements.h — the statements, at most `max`, that one connection has prepared.
 //
-// The least recently used statement is evicted, and closed at the server with the next message. A statement is named by
-// a hash of its text, so that it has the same name on every connection; a pooler that keeps prepared statements
-// requires this.
+// The least recently used statement is evicted; a Close for it is sent with the next message. A statement is named
+// after a hash of its text, because poolers that keep prepared statements require that a statement has the same name on
+// every connection.
 //
 // Lifetime: a Statement that is in use (users != 0) is not evicted.
 // Cost:     find() hashes the text.
@@ -25,8 +25,8 @@
 namespace keel::db::postgres::internal {
 
 struct Statement : Link {
-  std::string_view text;  // The text of the Sql.
-  std::string numbered;   // The text with numbered parameters if it is sent instead; else empty.
+  std::string_view text;  // The text of the Sql object.
+  std::string numbered;   // The text with numbered parameters, if that is sent instead of `text`; else empty.
   std::string name;
   std::vector<Oid> parameters;
   Columns columns;
@@ -44,14 +44,15 @@ class Statements {
   Statements(const Statements&) = delete;
   Statements& operator=(const Statements&) = delete;
 
-  // Returns the statement for `sql`, and adds it if it is new. Throws std::bad_alloc.
+  // Returns the Statement for `sql`, which is added if there is none. Throws std::bad_alloc.
   Statement& find(const Sql& sql);
-  // Call it when the server's statement no longer matches its description: it is then prepared again under another
-  // name.
+  // Call it when the statement on the server no longer matches its description: then the statement is prepared again,
+  // under another name.
   void renew(Statement& statement);
-  // The names of evicted or renewed statements, which are to be closed at the server. The caller must clear the list.
+  // The names of statements that were evicted or renewed, and must be closed on the server. The caller must clear the
+  // list.
   std::vector<std::string>& to_close() noexcept { return to_close_; }
-  // Forgets all statements after the connection has ended; none is in use.
+  // Forgets all statements; call it after the connection has ended, when no statement is in use.
   void forget() noexcept;
 
   std::size_t size() const noexcept { return by_text_.size(); }
@@ -59,7 +60,7 @@ class Statements {
  private:
   const std::size_t max_;
   std::unordered_map<std::string_view, std::unique_ptr<Statement>> by_text_;
-  List<Statement> by_use_;  // Ordered by use; the most recently used statement is the last.
+  List<Statement> by_use_;  // In the order of use: the last statement is the one most recently used.
   std::vector<std::string> to_close_;
   std::uint64_t renewed_ = 0;
 };

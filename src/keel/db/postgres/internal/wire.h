@@ -1,4 +1,5 @@
-// keel/db/postgres/internal/wire.h — numbers (big-endian) and texts (followed by a zero byte) of PostgreSQL's protocol.
+// keel/db/postgres/internal/wire.h — reads and writes the numbers (big-endian) and the texts (followed by a zero byte)
+// of PostgreSQL's protocol.
 
 #pragma once
 
@@ -45,7 +46,7 @@ void append(Buffer& to, T value) {
   to.commit(sizeof value);
 }
 
-// Writes a text and the zero byte that ends it.
+// Writes a text, and a zero byte after it.
 inline char* store_text(char* to, std::string_view text) noexcept {
   if (!text.empty()) std::memcpy(to, text.data(), text.size());
   to[text.size()] = '\0';
@@ -54,8 +55,8 @@ inline char* store_text(char* to, std::string_view text) noexcept {
 
 inline Error broken(std::string_view text) { return Error::text(Code::Protocol, text).from_environment(); }
 
-// Reads from the front of a body. Reading past the end marks the cursor as broken; from then on it returns zeros and
-// empty texts.
+// Reads values from the front of a message body. An attempt to read past the end marks the cursor as broken; from then
+// on the cursor returns zeros and empty texts.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) noexcept : rest_(bytes) {}

@@ -18,7 +18,8 @@ Result<> FakeClient::exchange() {
   server_.output().clear();
   const std::size_t piece = piece_ == 0 ? std::max<std::size_t>(response.size(), 1) : piece_;
   for (std::size_t at = 0; at < response.size(); at += piece) {
-    const std::string part = response.substr(at, piece);  // A separate block, so that sanitizers see its bounds.
+    // A separate allocation, so that sanitizers detect reads beyond it.
+    const std::string part = response.substr(at, piece);
     std::string_view bytes = part;
     while (true) {
       KEEL_TRY(const std::optional<Message> message, reader_.next(bytes));

@@ -1,4 +1,5 @@
-// keel/db/postgres/testing/fake_client.h — a client that calls a FakeServer directly, without I/O: for tests of both.
+// keel/db/postgres/testing/fake_client.h — for tests of the protocol code and of FakeServer: a client that calls a
+// FakeServer directly, without I/O.
 //
 //   FakeClient client(server);
 //   EXPECT_TRUE(client.log_in({.user = "app", .password = "pw"}).is_ok());
@@ -23,15 +24,16 @@ namespace keel::db::postgres::testing {
 
 class FakeClient {
  public:
-  // Bytes are passed in pieces of `piece` bytes in both directions; with 0, in the pieces in which they come.
+  // Passes bytes in both directions in pieces of `piece` bytes or, if `piece` is 0, in the pieces in which they arrive.
   explicit FakeClient(FakeServer& server, std::size_t piece = 0) : server_(server), piece_(piece) {}
 
   Encoder encoder() { return Encoder(out_); }
   Buffer& out() noexcept { return out_; }
 
-  // Sends the bytes of the encoder, and receives the server's responses.
+  // Passes the encoder's bytes to the server, and receives the responses.
   Result<> exchange();
-  // Logs in, up to the ReadyForQuery. If the options have no nonce, one is generated.
+  // Logs in, and receives everything up to the ReadyForQuery that ends the login. If the options contain no nonce, a
+  // nonce is generated.
   Result<> log_in(LoginOptions options);
   Login& login() noexcept { return *login_; }
 
@@ -41,8 +43,8 @@ class FakeClient {
   };
   // Calls exchange(), and returns the received messages.
   Result<std::vector<Received>> received();
-  // Returns the messages as text: their types, separated by blanks; the type of an error is followed by its SQLSTATE:
-  // "1 E26000 Z".
+  // Calls exchange(), and returns the messages as text: their types, separated by blanks, with the SQLSTATE after the
+  // type of an error: "1 E26000 Z".
   std::string responses();
 
  private:

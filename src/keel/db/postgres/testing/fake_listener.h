@@ -1,4 +1,5 @@
-// keel/db/postgres/testing/fake_listener.h — for tests: a FakeServer for each connection to an address of a loop.
+// keel/db/postgres/testing/fake_listener.h — for tests: listens on an address, and runs a FakeServer for each
+// connection.
 //
 // Threads:  the loop's.
 // Lifetime: must outlive the task of serve().
@@ -22,7 +23,7 @@ namespace keel::db::postgres::testing {
 
 class FakeListener {
  public:
-  // Port 0: the system chooses one.
+  // With port 0, the system chooses a port.
   explicit FakeListener(FakeDatabase& database, FakeOptions options = {}, std::uint16_t port = 0)
       : database_(database),
         options_(std::move(options)),
@@ -33,14 +34,14 @@ class FakeListener {
   std::string url() const {
     return "postgres://app:secret@" + listener_.address().to_string() + "/shop?sslmode=disable";
   }
-  // Each connection is closed after a random number of bytes sent to the client, on average this many; 0: never. The
-  // loop's Host is the source of randomness.
+  // Closes each connection after a random number of bytes in one of the directions. The value is the average of this
+  // number; 0: never. The random numbers come from the loop's Host.
   void cut_after(std::uint64_t bytes) noexcept { cut_after_ = bytes; }
   std::uint64_t cuts() const noexcept { return cuts_; }
-  // The response to a held statement is sent after this time; zero: not before FakeServer::release().
+  // The response to a held statement is sent after this time; if the time is zero, only after FakeServer::release().
   void hold_for(Duration time) noexcept { hold_ = time; }
 
-  // Accepts connections until it is stopped.
+  // Accepts connections until its task is stopped.
   Task<> serve() {
     Scope connections;
     while (true) {
@@ -72,7 +73,7 @@ class FakeListener {
         co_await sleep_for(hold_);
         server.release();
       }
-      if (chunk->size() > left_in) {  // The server has processed it, but the client gets no response.
+      if (chunk->size() > left_in) {  // The server has processed the bytes, but the client gets no response.
         ++cuts_;
         break;
       }
@@ -84,7 +85,7 @@ class FakeListener {
     server.set_on_output({});
   }
 
-  // Sends the server's output, even without a request, as for a notification.
+  // Sends the server's output; some of it, such as a notification, does not follow a request.
   Task<> write_all(FakeServer& server, Stream& stream, Event& has_output, std::uint64_t left) {
     while (true) {
       co_await has_output.wait();

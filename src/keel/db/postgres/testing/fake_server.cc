@@ -18,7 +18,7 @@ constexpr std::uint32_t ssl_request = 1234 << 16 | 5679;
 constexpr std::uint32_t gss_request = 1234 << 16 | 5680;
 constexpr std::uint32_t cancel_request = 1234 << 16 | 5678;
 
-// The first words of a statement; those without quotes are in lower case.
+// The first words of a statement; words without quotes are converted to lower case.
 std::string first_words(std::string_view sql) {
   std::string words;
   bool was_blank = true;
@@ -35,7 +35,7 @@ std::string first_words(std::string_view sql) {
   return words;
 }
 
-// The word after `prefix`, with its letters unchanged and without its quotes.
+// The word after `prefix`, without quotes, and with its case unchanged.
 std::string word_after(std::string_view words, std::string_view prefix) {
   std::string_view rest = words.substr(std::min(prefix.size(), words.size()));
   while (rest.starts_with(' ')) rest.remove_prefix(1);
@@ -109,7 +109,7 @@ FakeServer::State::State(FakeDatabase& the_database, FakeOptions the_options, st
     : database(the_database), options(std::move(the_options)), session(number), random(options.seed * 977 + number) {
   process = static_cast<std::uint32_t>(1000 + number);
   secret = static_cast<std::uint32_t>(next_random());
-  // The salt depends only on the seed, because a real server stores one salt and one set of keys for all logins.
+  // The salt depends only on the seed, because a real server stores one salt and one set of keys, which all logins use.
   random = options.seed;
   for (int i = 0; i < 16; ++i) salt.push_back(static_cast<char>(next_random() >> 24));
   random = options.seed * 977 + number;
@@ -160,7 +160,7 @@ void FakeServer::State::take_messages() {
     at += size;
     if (is_startup) {
       start(body);
-      // Bytes that arrived together with the request for TLS are cleartext and are discarded.
+      // Bytes that arrived together with the SSLRequest are cleartext, and are discarded.
       if (is_starting_tls && phase == FakePhase::Startup && body.size() == 4) {
         input.clear();
         return;
@@ -282,7 +282,8 @@ void FakeServer::State::scram_final(std::string_view message) {
   const ScramKeys keys = scram_keys(known != options.passwords.end() ? known->second : "", salt, options.iterations);
   const std::string signed_text = client_first + "," + server_first + "," + without_proof;
   if (is_good) {
-    // The proof XOR the signature made with the stored key is the client's key; its hash must be the stored key.
+    // The proof XOR the signature that is made with the stored key gives the client's key, whose hash must be the
+    // stored key.
     const auto signature = hmac_sha256(keys.stored, signed_text);
     for (std::size_t i = 0; i < signature.size(); ++i) {
       const auto byte = static_cast<std::byte>((*proof)[i]) ^ signature[i];
@@ -343,7 +344,7 @@ void FakeServer::State::fatal(const char* sqlstate, const std::string& text) {
 
 void FakeServer::State::notify(std::string_view channel, std::string_view payload, std::uint32_t from) {
   if (phase != FakePhase::Ready || std::ranges::find(channels, channel) == channels.end()) return;
-  // Within a transaction, a server sends notifications after its end.
+  // Notifications that arrive within a transaction are sent by a server when the transaction has ended.
   notifications.push_back({std::string(channel), std::string(payload), from});
   if (status == 'I' && !held && !is_changed) {
     send_notifications();

@@ -1,4 +1,4 @@
-// keel/db/postgres/testing/fake_server.h — the server's half of PostgreSQL's protocol for tests: bytes in, bytes out.
+// keel/db/postgres/testing/fake_server.h — for tests: the server's half of PostgreSQL's protocol, bytes in, bytes out.
 //
 //   struct Users : FakeDatabase {
 //     FakeStatement prepare(std::string_view sql) override {
@@ -13,19 +13,20 @@
 //   send(server.output().view()); server.output().clear();
 //   if (server.is_closed()) …                        // after the output was sent
 //
-// It implements, like a server of version 15: SSLRequest and CancelRequest; SCRAM-SHA-256 and -PLUS, md5, cleartext;
-// both protocols with prepared statements, portals and row limits; after an error it skips up to the Sync; implicit
-// transactions, begin, commit, rollback, savepoints; LISTEN, NOTIFY; COPY in both directions; discard all and
-// deallocate. It has no tables: the FakeDatabase of the test returns the result of each statement.
+// A FakeServer implements the following as a server of version 15 does: SSLRequest and CancelRequest; SCRAM-SHA-256 and
+// -PLUS, md5, cleartext; both protocols with prepared statements, portals and row limits; the skipping of messages up
+// to the Sync after an error; implicit transactions, begin, commit, rollback, savepoints; LISTEN, NOTIFY; COPY in both
+// directions; discard all and deallocate. A FakeServer has no tables: the FakeDatabase of the test returns the result
+// of each statement.
 //
-// These statements are executed by the server itself, recognised by their first words: begin, start transaction,
+// The server itself executes these statements, which it recognizes by their first words: begin, start transaction,
 // commit, end, rollback, abort, savepoint, release, rollback to, set, reset, discard, deallocate, listen, unlisten,
 // notify.
 //
-// Errors:    a mistake of the client gets an ErrorResponse; where a real server would end the connection, is_closed()
-//            becomes true.
-// Threads:   one, for all servers of a database.
-// Random:    nonces and secrets come from the seed in its options.
+// Errors:    the server responds to a mistake of the client with an ErrorResponse; where a real server would end the
+//            connection, is_closed() becomes true.
+// Threads:   one thread for all servers of a FakeDatabase.
+// Random:    nonces and secrets are derived from FakeOptions::seed.
 
 #pragma once
 
@@ -45,7 +46,7 @@
 
 namespace keel::db::postgres::testing {
 
-// A value as text, in the form described in types.h; or NULL.
+// A value as text, in the form that types.h describes; nullopt is NULL.
 using FakeValue = std::optional<std::string>;
 using FakeRow = std::vector<FakeValue>;
 
@@ -61,7 +62,7 @@ struct FakeError {
   std::string message;
   std::string constraint = {};
   std::string detail = {};
-  std::string severity = "ERROR";  // "FATAL" ends the connection.
+  std::string severity = "ERROR";  // If the value is "FATAL", the session ends.
 };
 
 // The description of a statement: the types of its parameters, and its columns.
@@ -74,12 +75,13 @@ struct FakeStatement {
 // The response to a statement: rows, or an error.
 struct FakeResult {
   std::vector<FakeRow> rows = {};
-  std::string tag = {};  // If empty, "SELECT n" with the number of rows.
+  std::string tag = {};  // The command tag; if empty, "SELECT n" with the number of rows.
   std::optional<FakeError> error = std::nullopt;
   enum class Copy : std::uint8_t { None, In, Out };
-  Copy copy = Copy::None;                 // With Out, the values of `rows` are sent as the rows of a COPY.
-  std::vector<Oid> copy_types = {};       // The types of the columns for the binary format; empty for the text format.
-  bool is_held = false;                   // The response waits for FakeServer::release() or a cancel.
+  Copy copy = Copy::None;  // With Copy::Out, `rows` are sent as the data of a COPY.
+  // The types of the columns in the binary format of COPY; empty for the text format.
+  std::vector<Oid> copy_types = {};
+  bool is_held = false;                   // Whether the response waits for FakeServer::release() or a cancellation.
   std::vector<std::string> notices = {};  // Sent before it.
 };
 
@@ -90,24 +92,25 @@ class FakeDatabase {
  public:
   virtual ~FakeDatabase();
 
-  // Describes a statement. Not called for empty statements, nor for those that the server executes itself.
+  // Describes a statement. This function is not called for empty statements, nor for statements that the server itself
+  // executes.
   virtual FakeStatement prepare(std::string_view sql) = 0;
-  // Executes a statement, always within a transaction of the session: unless the client has begun one, commit() is
-  // called at the Sync after a success.
+  // Executes a statement, always within a transaction of the session: if the client has not begun one, a transaction is
+  // begun before the statement, and after a success commit() is called at the Sync.
   virtual FakeResult execute(std::uint64_t session, std::string_view sql, std::span<const FakeValue> arguments) = 0;
-  // Receives all data of a COPY ... FROM STDIN; returns the number of rows in its tag, or an error.
+  // Receives the whole data of a COPY … FROM STDIN; returns a result whose tag has the number of rows, or an error.
   virtual FakeResult copied(std::uint64_t session, std::string_view sql, std::string_view data);
 
-  // Called when a transaction is about to begin; if it returns an error, the transaction does not begin.
+  // Called before a transaction begins; if the function returns an error, the transaction does not begin.
   virtual std::optional<FakeError> begin(std::uint64_t session);
   virtual void commit(std::uint64_t session);
   virtual void roll_back(std::uint64_t session);
-  // If it returns an error, the savepoint is not set, and the transaction has failed.
+  // If the function returns an error, the savepoint is not set, and the transaction is in the failed state.
   virtual std::optional<FakeError> savepoint(std::uint64_t session, std::string_view name);
   virtual void release(std::uint64_t session, std::string_view name);
   virtual void roll_back_to(std::uint64_t session, std::string_view name);
 
-  // Sends a notification to each listening session, with `process` as its sender.
+  // Sends a notification to each session that listens; `process` is the sender.
   void notify(std::string_view channel, std::string_view payload, std::uint32_t process = 0);
   std::size_t sessions() const noexcept { return servers_.size(); }
 
@@ -118,49 +121,50 @@ class FakeDatabase {
   std::uint64_t next_session_ = 1;
 };
 
-// The misbehaviour of a malicious or broken server.
+// How the server misbehaves, to simulate a malicious or broken server.
 enum class Fault : std::uint8_t {
   None,
   // In the login.
-  ResponseToTlsTwice,  // Bytes follow the 'S' that accepts an SSLRequest.
-  BadSignature,        // The SCRAM signature is wrong.
-  BadNonce,            // The nonce does not begin with the client's.
+  ResponseToTlsTwice,  // Sends more bytes after the 'S' that accepts an SSLRequest.
+  BadSignature,        // Sends a wrong SCRAM signature.
+  BadNonce,            // Sends a nonce that does not begin with the client's.
   HugeIterations,      // Requires 2^31 - 1 iterations.
   NoIterations,
   SkipsProof,  // Accepts the login without proving that it knows the password.
-  HidesPlus,   // Does not offer -PLUS, as if an attacker had removed it.
+  HidesPlus,   // Does not offer SCRAM-SHA-256-PLUS, as if an attacker had removed the offer.
   AsksForCleartext,
   AsksForMd5,
-  // The ones below are faults in a response to Execute.
+  // The faults below occur in the response to an Execute.
   LengthBelowFour,
   LengthOfGigabytes,
   CellBeyondMessage,
   NegativeCell,
-  MoreColumns,  // A row has more columns than were described.
+  MoreColumns,  // Sends a row with more columns than were described.
   TrailingBytes,
-  EndlessRows,        // Sends rows without end.
-  UnexpectedMessage,  // A ReadyForQuery comes before its Sync.
+  EndlessRows,        // Sends an endless sequence of rows.
+  UnexpectedMessage,  // Sends a ReadyForQuery before the client has sent a Sync.
   UnknownMessage,     // Sends a message of an unknown type.
   BadValue,           // Sends bytes that are not a value of the column's type.
-  ClosesMidway,       // The connection ends within a DataRow.
+  ClosesMidway,       // Closes the connection within a DataRow.
 };
 
 // How the server behaves during and after the login.
 struct FakeOptions {
-  // By user. A user who is not listed needs no password (trust).
+  // Passwords by user; users that are not listed need no password (trust).
   std::map<std::string, std::string> passwords = {};
   bool offers_tls = false;
-  // The data of tls-server-end-point. Over TLS, SCRAM-SHA-256-PLUS is then offered.
+  // The channel binding data of tls-server-end-point. If this data is set, the server offers SCRAM-SHA-256-PLUS over
+  // TLS.
   std::string channel_binding = {};
   std::uint32_t iterations = 4096;
   std::uint64_t seed = 1;
   Fault fault = Fault::None;
   std::string server_version = "15.14";
-  // The first CancelRequests, this many, have no effect, as if they came before the statement.
+  // How many CancelRequests have no effect at first, as if they arrived before the statement.
   int cancels_ignored = 0;
-  bool is_read_only = false;  // default_transaction_read_only and in_hot_standby are on.
-  // Behaves like a pooler that changes servers between transactions: it sends no cancel key, and after a Sync outside
-  // of a transaction every named statement is unknown (26000).
+  bool is_read_only = false;  // Whether default_transaction_read_only and in_hot_standby are on.
+  // Whether the server behaves like a pooler that changes servers between transactions: it sends no cancel key, and
+  // after a Sync outside of a transaction it no longer knows any named statement (26000).
   bool is_pooler = false;
 };
 
@@ -172,27 +176,30 @@ class FakeServer {
   ~FakeServer();
 
   void receive(std::string_view bytes);
-  // The bytes to send. The caller removes them and then calls refill(), which adds more of a result without an end.
+  // The bytes to send to the client. The caller removes the bytes that it has sent, and then calls refill(), which adds
+  // more rows of an endless result.
   Buffer& output() noexcept;
   void refill();
-  // Called when output() has grown outside of receive(): by a notification, or by the response to a held statement.
+  // `on_output` is called when output() has grown outside of receive(), because of a notification or of the response to
+  // a held statement.
   void set_on_output(std::function<void()> on_output);
-  // Whether the session accepts no more bytes; the caller then closes the connection after sending output().
+  // Whether the session accepts no more bytes; the caller then sends output() and closes the connection.
   bool is_closed() const noexcept;
-  // Whether the 'S' was sent: the client then begins TLS, and receive() gets the decrypted bytes.
+  // Whether the server has sent the 'S' that accepts an SSLRequest: the client then begins TLS, and receive() gets the
+  // decrypted bytes.
   bool is_starting_tls() const noexcept;
 
-  // Sends the response to the held statement.
+  // Sends the response to the statement that is held.
   void release();
   bool is_holding() const noexcept;
-  // Ends the session as an administrator does (57P01).
+  // Ends the session in the way an administrator's command does (57P01).
   void shut_down();
 
   std::uint64_t session() const noexcept;
   std::uint32_t process() const noexcept;
   char transaction_status() const noexcept;  // 'I', 'T', 'E'
   std::size_t prepared_statements() const noexcept;
-  // The numbers of received Parse and Execute messages.
+  // How many Parse and Execute messages have arrived.
   std::size_t parses() const noexcept;
   std::size_t executes() const noexcept;
   std::size_t syncs() const noexcept;

@@ -341,7 +341,9 @@ TEST(FakeServer, misbehaves_as_it_is_told) {
     std::string_view answer;
   };
   const Case cases[] = {
-      {Fault::LengthBelowFour, "1 2 DataRow of the server has a length of 3, less than the length itself"},
+      {Fault::LengthBelowFour,
+       "1 2 DataRow of the server has a length of 3, less than the 4 bytes of the length "
+       "itself"},
       {Fault::LengthOfGigabytes, "1 2 DataRow of the server has a length of 4294967280, above 67108864"},
       {Fault::UnknownMessage, "1 2 the server sent a message of type 0x3f, which does not exist in the protocol"},
       {Fault::UnexpectedMessage, "1 2 Z Z"},

@@ -1,4 +1,4 @@
-// A FakeServer after the login: both protocols, portals, COPY, and faults in responses.
+// The part of FakeServer after the login: both protocols, portals, COPY, and faults in responses.
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t endless_output_bytes = 64 * 1024;
 
-// A cell or an argument as text, as decode() reads it.
+// Converts a cell or an argument to the text that decode() would give.
 FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool& is_good) {
   Buffer scratch;
   if (format == Format::Text) return std::string(bytes);
@@ -34,7 +34,7 @@ FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool
   }
 }
 
-// The end of the first statement: after its ';', or the end of the text. A ';' within quotes does not end the
+// The end of the first statement, which is after its ';', or the end of the text. A ';' within quotes does not end a
 // statement.
 std::size_t end_of_statement(std::string_view sql) {
   char quote = '\0';
@@ -67,7 +67,7 @@ void FakeServer::State::handle(char type, std::string_view body) {
   }
   if (type == 'X') return close();
   if (copying && type != 'd' && type != 'c' && type != 'f') {
-    if (type == 'S' || type == 'H') return;  // A real server also ignores them.
+    if (type == 'S' || type == 'H') return;  // A real server also ignores Sync and Flush during a COPY.
     return fatal("08P01", "unexpected message type during COPY from stdin");
   }
   if (is_skipping && type != 'S') return;
@@ -127,7 +127,7 @@ void FakeServer::State::protocol_error(const char* text) { failed({.sqlstate = "
 
 FakeStatement FakeServer::State::prepare(std::string_view sql) {
   if (is_blank_statement(sql)) return {};
-  // Describing a statement that the server itself executes must not execute it.
+  // A statement that the server itself executes must not be executed when the client only asks for its description.
   for (const char* own : {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set",
                           "reset", "discard", "deallocate", "listen", "unlisten", "notify"}) {
     std::string_view text = sql.substr(sql.find_first_not_of(" \n\t\r"));
@@ -267,7 +267,8 @@ void FakeServer::State::execute(std::string_view body) {
     return failed({.sqlstate = "34000", .message = "portal \"" + name + "\" does not exist"});
   }
   const std::uint32_t rows_max = read_u32(rest.data());
-  FakePortal running = std::move(known->second);  // Moved out, because the end of a transaction destroys all portals.
+  // The portal is moved out of the map, because the end of a transaction destroys all portals in the map.
+  FakePortal running = std::move(known->second);
   if (!running.result) {
     running.result = run_statement(running);
     if (running.result->is_held) {
@@ -280,7 +281,7 @@ void FakeServer::State::execute(std::string_view body) {
   keep(name, std::move(running));
 }
 
-// Stores the portal again, unless it was destroyed.
+// Puts the portal back into the map, unless it was destroyed in the meantime.
 void FakeServer::State::keep(const std::string& name, FakePortal portal) {
   if (const auto known = portals.find(name); known != portals.end()) known->second = std::move(portal);
 }
@@ -291,7 +292,7 @@ FakeResult FakeServer::State::run_statement(const FakePortal& portal) {
   return database.execute(session, portal.sql, portal.arguments);
 }
 
-// Sends the result of a portal, or the rest of it.
+// Sends the rows of a portal that have not been sent yet.
 void FakeServer::State::run_portal(FakePortal& portal, std::uint32_t rows_max) {
   FakeResult& result = *portal.result;
   for (const std::string& notice : std::exchange(result.notices, {})) {
@@ -363,7 +364,7 @@ bool FakeServer::State::send_row(const FakeRow& row, const FakePortal& portal) {
   return send_row('D', row, types, portal.formats);
 }
 
-// Returns false if a value does not have the type of its column; the client then gets an error.
+// Returns false if a value does not have the type of its column; in that case the client gets an error.
 bool FakeServer::State::send_row(char message_type, const FakeRow& row, const std::vector<Oid>& types,
                                  const std::vector<Format>& formats) {
   Buffer cells;
@@ -396,7 +397,7 @@ bool FakeServer::State::send_row(char message_type, const FakeRow& row, const st
   return true;
 }
 
-// Sends the faulty response to Execute that the options specify; true if the response is complete.
+// If the options request a faulty response to an Execute, sends it; returns true if the response is complete.
 bool FakeServer::State::misbehave(const FakePortal& portal) {
   const std::size_t columns = portal.described.columns.size();
   switch (options.fault) {
@@ -523,7 +524,7 @@ void FakeServer::State::run_queries() {
       const FakeError error = *portal.described.error;
       return failed(error);
     }
-    FakePortal running = portal;  // A copy, because a commit destroys all portals.
+    FakePortal running = portal;  // A copy of the portal, because a commit destroys all portals.
     running.result = run_statement(running);
     if (running.result->is_held) {
       portals[""] = std::move(running);

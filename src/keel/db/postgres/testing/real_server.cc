@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder of PostgreSQL's programs, "/usr/lib/postgresql/15/bin"; empty: it is not installed.
+// The folder of PostgreSQL's programs, such as "/usr/lib/postgresql/15/bin"; empty if PostgreSQL is not installed.
 std::string find_programs() {
   std::vector<std::string> found;
   std::error_code none;
@@ -36,7 +36,7 @@ std::string find_programs() {
   return found.empty() ? std::string() : found.back();
 }
 
-// The server does not run as root.
+// The user for the server's processes if the test runs as root, because the server refuses to run as root.
 const passwd* other_user() {
   if (geteuid() != 0) return nullptr;
   const passwd* user = getpwnam("postgres");
@@ -164,7 +164,7 @@ void RealServer::kill() {
   fs::remove(folder_ / "data/postmaster.pid", none);
 }
 
-// Signals the server and all its sessions, each of which is a process.
+// Sends a signal to the server and to the processes of its sessions.
 void RealServer::signal_all(int signal) const {
   const std::string id = std::to_string(process_);
   std::istringstream children(read_all("/proc/" + id + "/task/" + id + "/children"));

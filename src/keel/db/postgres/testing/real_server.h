@@ -1,4 +1,4 @@
-// keel/db/postgres/testing/real_server.h — for tests: runs Debian's PostgreSQL server in a separate folder.
+// keel/db/postgres/testing/real_server.h — for tests: runs Debian's PostgreSQL server in a folder of its own.
 //
 //   if (!RealServer::is_installed()) GTEST_SKIP() << RealServer::missing;
 //   RealServer server;                                   // initdb, then the server
@@ -6,12 +6,12 @@
 //   server.kill();                                       // like a crash of the machine that keeps the disk
 //   server.start();
 //
-// It listens on a Unix socket in its folder, and with `has_tcp` on TCP at 127.0.0.1. The user `keel` may do
-// everything and needs no password there. It runs as a user other than root, without fsync, and ends with the process
-// that made it. log() returns its log.
+// The server listens on a Unix socket in its folder, and with `has_tcp` also on TCP at 127.0.0.1. On this server, the
+// user `keel` may do everything and needs no password. The server runs as a user other than root, without fsync, and
+// ends when the process that started it ends. log() returns its log.
 //
 // Threads: one at a time.
-// Cost:    initdb takes about a second.
+// Cost:    initdb takes about a second for each RealServer.
 
 #pragma once
 
@@ -25,16 +25,18 @@
 
 namespace keel::db::postgres::testing {
 
-// The settings of the server that is started.
+// The settings with which a server is started.
 struct RealServerOptions {
-  // Additional lines of postgresql.conf, such as "max_connections=20".
+  // Additional lines for postgresql.conf, such as "max_connections=20".
   std::vector<std::string> settings = {};
-  // Lines of pg_hba.conf, which come before "local all keel trust": "host all all 127.0.0.1/32 scram-sha-256".
+  // Additional lines for pg_hba.conf, which are placed before "local all keel trust": "host all all 127.0.0.1/32
+  // scram-sha-256".
   std::vector<std::string> access = {};
   bool has_tcp = false;
-  // The server stays in recovery from the files of initdb: it is read-only like a standby, but follows no other server.
+  // The server stays in recovery from the files of initdb, so it is read-only like a standby, but follows no other
+  // server.
   bool is_standby = false;
-  // Certificate and key in PEM; with them the server supports TLS.
+  // The server's certificate and key in PEM; if they are set, the server supports TLS.
   std::string certificate = {};
   std::string key = {};
 };
@@ -51,17 +53,17 @@ class RealServer {
 
   // Starts the server again after stop() or kill(), and waits until it accepts connections.
   void start();
-  // Shuts the server down: ends sessions and transactions, and writes all data to the disk.
+  // Shuts the server down cleanly: ends sessions and transactions, and writes all data to the disk.
   void stop();
-  // Ends the server immediately, as a crash does.
+  // Ends the server immediately, as a crash would.
   void kill();
   // Pauses the processes of the server until resume(): connections are accepted, but the server does not respond.
   void suspend();
   void resume();
 
-  // The URL of the database `postgres` for the user `keel`, through the Unix socket.
+  // The URL, through the Unix socket, of the database `postgres` and the user `keel`.
   std::string url() const;
-  // The URL with `rest` appended: "&sslmode=disable".
+  // The URL with `rest` appended, for example "&sslmode=disable".
   std::string url(const std::string& rest) const { return url() + rest; }
   // Creates an empty database and returns its URL. Blocks.
   std::string make_database();

@@ -23,7 +23,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_opened{0};
 
-// The reader that this thread used last. Each database has a number, which is never reused.
+// The reader that this thread used last. Databases are told apart by numbers, which are never reused.
 struct Recent {
   std::uint64_t database = 0;
   const void* owner = nullptr;
@@ -35,7 +35,7 @@ inline constinit thread_local Recent recent;
 
 struct Database::State {
   struct OwnedReader {
-    const void* owner;  // The address of the loop; on a thread without a loop, the address of a thread-local variable.
+    const void* owner;  // The address of the loop; if the thread has no loop, the address of a thread-local variable.
     std::unique_ptr<Reader> reader;
   };
 
@@ -54,7 +54,7 @@ struct Database::State {
   }
 
   Result<Reader*> reader_of(io::Loop* loop);
-  // Null when the calling thread has no reader yet, or has one for another loop.
+  // The reader of the calling thread's loop, which is created at its first use.
   Result<Reader*> reader() {
     io::Loop* loop = io::Loop::current();
     const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &internal::recent;
@@ -68,16 +68,17 @@ struct Database::State {
     std::lock_guard lock(mutex);
     return executor_reads != 0;
   }
-  // Logs the read-only transactions that have been open for longer than held_warning, now and again, on the pool, when
-  // the next one reaches that time. On an executor, which may outlive this object, it logs only those that already are.
+  // Logs the read-only transactions that have been open for longer than held_warning. The check is repeated on the pool
+  // when the next transaction has been open for that time. On an executor, which may outlive this object, the check is
+  // not repeated.
   void watch_held() noexcept;
-  // Passes a long read to the threads or the executor. False: too many reads wait.
+  // Passes a long read to the threads or the executor. Returns false if too many reads are waiting.
   bool post_read(Job& job) noexcept;
 
   const DatabaseOptions options;
   const std::uint64_t number;
   std::unique_ptr<Writer> writer;
-  std::unique_ptr<ThreadPool> pool;  // Null when the executor is used.
+  std::unique_ptr<ThreadPool> pool;  // Null if the executor is used instead.
   std::atomic<bool> closed{false};
 
   mutable std::mutex mutex;
@@ -87,12 +88,12 @@ struct Database::State {
   Member<Job, State, &State::watch_again> held_job{*this};
   bool is_held_watched = false;  // Whether the job has been posted to the pool.
   const Instant opened = Host::current().now();
-  std::uint64_t pool_opened = 0;  // The number of connections of the pool, free or not.
-  std::uint64_t pool_waits = 0;   // Reads that found all threads busy.
-  Duration pool_wait_time;        // The total time that they waited.
+  std::uint64_t pool_opened = 0;  // The number of the pool's connections, both those in use and those that are free.
+  std::uint64_t pool_waits = 0;   // Reads that found all threads of the pool busy.
+  Duration pool_wait_time;        // The total time that reads waited for a thread of the pool.
   std::uint64_t pool_reads = 0;
   std::uint64_t backups = 0;
-  std::size_t executor_reads = 0;  // Reads posted to the executor that have not ended.
+  std::size_t executor_reads = 0;  // Reads that were posted to the executor and have not ended.
   std::uint64_t executor_refused = 0;
 };
 

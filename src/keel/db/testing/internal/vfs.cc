@@ -9,10 +9,10 @@
 namespace keel::db::sqlite::internal {
 namespace {
 
-// The structure for which SQLite reserves space.
+// The structure of an open file, for which SQLite reserves space.
 struct Handle {
   sqlite3_file base;
-  VfsFile* file;  // Owned until the file is closed.
+  VfsFile* file;  // Owned by this structure until the file is closed.
 };
 
 VfsFile& file_of(sqlite3_file* handle) noexcept { return *reinterpret_cast<Handle*>(handle)->file; }
@@ -83,7 +83,8 @@ void Vfs::allow_use() {
 }
 
 int Vfs::open_file(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags, int* flags_out) {
-  file->pMethods = nullptr;  // SQLite closes a file that has methods, even after an error.
+  // Null until the file is open, because SQLite closes a file that has methods even if opening it failed.
+  file->pMethods = nullptr;
   std::unique_ptr<VfsFile> opened;
   const int code = of(vfs).open(name, flags, flags_out, opened);
   if (code != SQLITE_OK) return code;

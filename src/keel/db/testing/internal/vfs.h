@@ -1,9 +1,9 @@
-// keel/db/testing/internal/vfs.h — a VFS of SQLite whose files are objects; the base of the VFSes that tests use.
+// keel/db/testing/internal/vfs.h — the base class of the VFSes that tests use: a VFS of SQLite whose files are objects.
 //
-// The functions of both classes are those of SQLite's sqlite3_vfs and sqlite3_io_methods, version 2: shared memory for
-// the WAL, no memory-mapped reads. The functions return SQLite's codes.
+// The functions of both classes correspond to those of SQLite's sqlite3_vfs and sqlite3_io_methods, version 2: there is
+// shared memory for the WAL, but no memory-mapped reading. The functions return SQLite's codes.
 //
-// Threads:  any, as far as the derived classes allow.
+// Threads:  any, as far as the derived class allows.
 // Lifetime: a Vfs must outlive the connections that use it.
 
 #pragma once
@@ -43,16 +43,16 @@ class Vfs {
   const char* name() const noexcept { return name_.c_str(); }
 
  protected:
-  // Calls that do not concern an open file are passed to `methods`.
+  // Calls that do not concern an open file go to the functions in `methods`.
   Vfs(std::string name, const sqlite3_vfs& methods);
-  virtual ~Vfs();  // After this call, no new connections can use it.
+  virtual ~Vfs();  // After the destructor, no new connections can use the VFS.
 
-  // The derived class calls it once it is ready for use.
+  // Registers the VFS with SQLite; the derived class calls this function when its object is ready for use.
   void allow_use();
 
-  // Sets `file` on success.
+  // Sets `file` if the call succeeds.
   virtual int open(sqlite3_filename name, int flags, int* flags_out, std::unique_ptr<VfsFile>& file) = 0;
-  // The Vfs whose `methods` are called.
+  // For the functions in `methods`: the Vfs to which `vfs` belongs.
   static Vfs& of(sqlite3_vfs* vfs) noexcept { return *static_cast<Vfs*>(vfs->pAppData); }
 
  private:

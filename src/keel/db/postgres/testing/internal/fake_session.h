@@ -1,4 +1,4 @@
-// keel/db/postgres/testing/internal/fake_session.h — the state of a FakeServer's session, and the writer of its
+// keel/db/postgres/testing/internal/fake_session.h — the state of a FakeServer's session, and a class that writes its
 // messages.
 
 #pragma once
@@ -30,7 +30,7 @@ inline std::uint16_t read_u16(const char* at) {
   std::memcpy(&value, at, sizeof value);
   return __builtin_bswap16(value);
 }
-// Removes the text up to a zero byte, or all of it.
+// Removes the text up to the first zero byte, or everything if there is none, and returns it.
 inline std::string take_text(std::string_view& rest) {
   const std::size_t end = std::min(rest.find('\0'), rest.size());
   std::string text(rest.substr(0, end));
@@ -38,7 +38,7 @@ inline std::string take_text(std::string_view& rest) {
   return text;
 }
 
-// Writes a message; its length is filled in at the end.
+// Writes a message; the length is filled in when the message ends.
 class FakeMessage {
  public:
   FakeMessage(Buffer& out, char type) : out_(out), start_(out.size()) {
@@ -66,7 +66,7 @@ class FakeMessage {
     out_.push_back('\0');
   }
   void bytes(std::string_view value) { out_.append(value); }
-  // Announces a wrong length.
+  // Makes the message announce a wrong length.
   void set_length(std::uint32_t length) { length_ = length; }
 
  private:
@@ -87,7 +87,7 @@ struct FakePortal {
   FakeStatement described;
   std::vector<FakeValue> arguments;
   std::vector<Format> formats;       // Of the columns.
-  std::optional<FakeResult> result;  // The result; empty until the statement was executed.
+  std::optional<FakeResult> result;  // Empty until the statement has been executed.
   std::size_t next_row = 0;
 };
 
@@ -119,7 +119,7 @@ struct FakeServer::State {
   void scram_first(std::string_view mechanism, std::string_view message);
   void scram_final(std::string_view message);
 
-  // Messages of the client.
+  // The messages that a client sends.
   void handle(char type, std::string_view body);
   void parse(std::string_view body);
   void bind(std::string_view body);
@@ -178,16 +178,16 @@ struct FakeServer::State {
   std::string nonce;
 
   char status = 'I';
-  bool is_changed = false;   // Whether the implicit transaction has executed something.
-  bool is_skipping = false;  // All messages up to the Sync are skipped.
+  bool is_changed = false;   // Whether a statement has been executed in the implicit transaction.
+  bool is_skipping = false;  // Whether all messages up to the next Sync are skipped.
   bool is_simple = false;    // Within a Query.
   std::map<std::string, FakePrepared> statements;
   std::map<std::string, FakePortal> portals;
   std::vector<std::string> savepoints;
   std::vector<std::string> channels;
   std::vector<FakeNotification> notifications;  // For this client.
-  std::vector<FakeNotification> outgoing;       // Notifications of this client's transaction.
-  std::deque<std::string> queries;              // Statements of a Query that are to be run.
+  std::vector<FakeNotification> outgoing;       // Notifications that this client's transaction will send.
+  std::deque<std::string> queries;              // Statements of a Query that have not been run yet.
 
   struct Held {
     std::string portal;
@@ -199,7 +199,7 @@ struct FakeServer::State {
     std::string data;
   };
   std::optional<Copy> copying;
-  std::optional<FakePortal> endless;  // The portal with endless rows.
+  std::optional<FakePortal> endless;  // The portal that is sending an endless sequence of rows.
 
   std::size_t parses = 0;
   std::size_t executes = 0;
