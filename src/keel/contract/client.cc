@@ -8,12 +8,12 @@
 namespace keel::contract {
 namespace {
 
-// The limits for the body of a streamed response that is read as a whole: the first for a response that the contract
-// declares, the second for any other.
+// The limits when a call reads the whole body of a streamed response: the first one applies to JSON with a schema, and
+// the second one to any other response.
 constexpr std::size_t typed_bytes_max = 8 << 20;
 constexpr std::size_t other_bytes_max = 64 << 10;
 
-// The header field that a scheme sends, or "".
+// The header field that carries the credential of a scheme; "" if no header field does.
 std::string_view field_of(const Scheme& scheme) noexcept {
   switch (scheme.kind) {
     case Scheme::Kind::Bearer:
@@ -61,7 +61,7 @@ Call::Call(const Transport& transport, const ClientSettings& settings, const Ope
       accept_(options.accept.empty() ? operation.accept : options.accept) {
   const auto fits = [&](const Expected& one) { return fit(one.media_type, options.accept) != 0; };
   if (!options.accept.empty() && std::ranges::none_of(operation.responses, fits)) {
-    problem_ = "the contract has no response of the media type " + std::string(options.accept);
+    problem_ = "the contract declares no response of the media type " + std::string(options.accept);
   }
   for (const http::Field& field : options.headers) {
     out_.header(field.name, field.value);
@@ -77,7 +77,7 @@ void Call::upload(std::span<const std::string_view> media_types, std::string_vie
   }
   const auto fits = [&](std::string_view one) { return fit(one, media_type) != 0; };
   if (std::ranges::none_of(media_types, fits)) {
-    problem_ = "the contract has no body of the media type " + std::string(media_type);
+    problem_ = "the contract accepts no body of the media type " + std::string(media_type);
   }
   if (body.writer_) {
     out_.stream_body(media_type, std::move(body.writer_), body.length_);
@@ -136,8 +136,9 @@ Task<> Call::authenticate() {
       needed += settings_->schemes[alternative[i].scheme].name;
     }
   }
-  co_await Error::text(Code::InvalidArgument,
-                       "the client has no credentials that the operation accepts: give it those of " + needed);
+  co_await Error::text(
+      Code::InvalidArgument,
+      "the client has no credentials that the operation accepts: give it the credentials of " + needed);
 }
 
 Task<http::ClientRequest> Call::request() {
@@ -185,7 +186,7 @@ Task<> Call::open(Outcome& outcome, void* result, Read read, std::optional<http:
   const bool is_typed = is_declared && begun.expected().is_typed;
   std::string body;
   if (is_declared && !is_typed && !begun.expected().media_type.empty()) {
-    // The caller reads it.
+    // The caller reads the body piece by piece.
   } else {
     while (true) {
       const Chunk chunk = co_await response.read();

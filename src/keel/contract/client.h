@@ -9,30 +9,31 @@
 //   const api::Product product = co_await products.get_product({.id = 7}).value();       // 200, or an error
 //
 // A client has a function for each operation. The function takes the same struct as the service's handler, and returns
-// one of the responses that the contract declares, read and checked. Calls go through an http::Client or an
-// http::SharedClient (http/client/client.h), and use its pool, deadlines, retries, redirects and circuit breaker.
+// one of the responses that the contract declares, after reading and checking it. Calls go through an http::Client or
+// an http::SharedClient (http/client/client.h), and use its pool, deadlines, retries, redirects and circuit breaker.
 //
 // Give the credentials of each security scheme once, as a text or as a function that returns the text for each call: a
 // token (Bearer, OAuth 2, OpenID Connect), a key, or "user:password" (Basic). For each call, the client sends the
-// credentials of the first alternative of the operation's `security` for which it has all of them, as secret fields. A
-// client certificate is configured for the connection (ClientPoolOptions::https).
+// credentials of the first alternative in the operation's `security` for which it has every credential; they are sent
+// as secret fields. A client certificate is not given here, but in the options of the connection
+// (ClientPoolOptions::https).
 //
-// A body that the service's handler reads as it arrives is an Upload, and so is the content of each file of a form that
-// is read as it arrives (upload.h). For an operation `name` with a successful response that is not typed JSON,
-// name_stream() returns a Streamed, which is read piece by piece; name() returns the whole content.
+// Where the service's handler reads a body as it arrives, the client takes an Upload; the content of each file of a
+// form that is read as it arrives is an Upload, too (upload.h). For an operation `name` with a successful response that
+// is not typed JSON, name_stream() returns a Streamed, which is read piece by piece; name() returns the whole content.
 //
 // Errors:   InvalidArgument: a parameter cannot be expressed in its style (output.h), the client lacks credentials that
 //           the operation requires, or the contract does not have the media type; nothing has been sent. Upstream, from
 //           the environment (base/error.h): a response that the contract does not declare, or that does not match the
-//           contract (reply.h); for value(), also any response that is not a success. The message has the operation,
-//           method and URL, the status, and each violation with its pointer. Errors of the http::Client and of a
-//           provider are passed on, with the operation in front of the message.
-// Lifetime: the http::Client outlives the client; the client outlives its calls. A function writes its request before
-//           it returns: the request need not live until the call has ended. Results own their content.
-// Threads:  those of the http::Client. With a SharedClient, any worker may call the client, concurrently with others;
+//           contract (reply.h); for value(), also any response that is not a success. The message contains the
+//           operation, its method and URL, the status, and each violation with its pointer. Errors of the http::Client
+//           and of a credential's provider are passed on, with the operation's name in front of the message.
+// Lifetime: the http::Client outlives the client; the client outlives its calls. A function writes the HTTP request
+//           before it returns, so the request struct need not live until the call has ended. Results own their content.
+// Threads:  as for the http::Client. With a SharedClient, any worker may call the client, concurrently with others;
 //           providers are called on the calling worker.
-// Cancel:   as a call of the http::Client.
-// Cost:     that of the call, of writing and reading the bodies, and a few allocations.
+// Cancel:   like a call of the http::Client.
+// Cost:     that of the HTTP call and of writing and reading the bodies, plus a few allocations.
 
 #pragma once
 
@@ -66,8 +67,8 @@ class SharedClient;
 
 namespace keel::contract {
 
-// The client that makes the calls: one of the caller's loop, or one shared by all workers (http/client/shared_client.h,
-// app.client()).
+// The HTTP client that makes the calls: an http::Client of the caller's loop, or an http::SharedClient of all workers
+// (http/client/shared_client.h, app.client()).
 class Transport {
  public:
   Transport(http::Client& client) noexcept : client_(&client) {}
@@ -81,11 +82,12 @@ class Transport {
   http::SharedClient* shared_ = nullptr;
 };
 
-// The credential of one security scheme. A value; its copies share its provider.
+// The credential of one security scheme. It is a value, whose copies share its provider.
 class Credential {
  public:
-  // The provider is called for each call, with the scopes that the operation requires; its error becomes the error of
-  // the call. Caching a token while it is valid is up to the provider.
+  // The provider is called for each call, with the scopes that the operation requires; if the provider fails, the call
+  // fails with the provider's error. A provider that should not fetch a new token for each call has to cache the token
+  // itself.
   using Provider = Function<Task<std::string>(Scopes)>;
 
   Credential() = default;  // No credential.
@@ -101,16 +103,17 @@ class Credential {
 
  private:
   std::string text_;
-  // The clients of all tags share it; each has a copy of the Credential.
+  // Shared, because the client of each tag has a copy of the Credential.
   std::shared_ptr<const Provider> provider_;
 };
 
-// Options of one call, used only while its function runs. The members are views.
+// Options of one call; they are used only while the function of that call runs. The members are views, so the text that
+// they refer to must live until the function returns.
 struct CallOptions {
-  // The media type to ask for, one of the contract's, such as "text/csv". Empty: all of the contract's media types,
-  // JSON first.
+  // The media type to ask for, which must be one of the contract's, such as "text/csv". Empty: all of the contract's
+  // media types, JSON first.
   std::string_view accept = {};
-  // A call with a key may be retried whatever its method is (ClientRequest::idempotency_key).
+  // With a key, the call may be retried whatever its method is (ClientRequest::idempotency_key).
   std::string_view idempotency_key = {};
   std::optional<Duration> timeout = {};  // Overrides ClientOptions::timeout.
   // Header fields that are sent in addition to those of the contract, such as Authorization for this call only.
@@ -124,7 +127,7 @@ class Outcome {
   // The value of the field with that name, or the values of several such fields joined by commas; nullopt when there is
   // none.
   std::optional<std::string> header(std::string_view name) const;
-  // The URL that the response came from, after redirects.
+  // The URL of the response; after redirects, the last one.
   const std::string& url() const noexcept { return url_; }
 
  protected:
@@ -141,13 +144,15 @@ class Outcome {
   std::string described_;  // The description of a response that is not a success.
 };
 
-// A response whose body is read piece by piece, unless it is typed JSON; result() has everything else.
+// A response whose body the caller reads piece by piece unless it is typed JSON; result() has the status, the headers,
+// and the typed JSON.
 template <class R>
 class Streamed {
  public:
   R& result() noexcept { return result_; }
   const R& result() const noexcept { return result_; }
-  // As ClientStream::read(): empty at the end, and immediately when result() already has the body.
+  // Like ClientStream::read(), returns an empty chunk at the end of the body; also returns one if result() already has
+  // the body.
   Task<Chunk> read() {
     if (!stream_) co_return Chunk();
     co_return co_await stream_->read();
@@ -159,8 +164,8 @@ class Streamed {
   std::optional<http::ClientStream> stream_;
 };
 
-// A base class of generated code: co_await client.get_product(request).value() gives the body of the only successful
-// response, or an error.
+// A base class for generated code, which adds value(): co_await client.get_product(request).value() gives the body of
+// the only successful response, or an error.
 template <class R>
 struct ValueOfCall {
   auto value() && {
@@ -180,7 +185,7 @@ struct ValueOfCall {
   }
 };
 
-// For generated code, because of a compiler bug: GCC 12 destroys an aggregate twice when it is created within an
+// Generated code uses this because of a compiler bug: GCC 12 destroys an aggregate twice when it is created within an
 // awaiting expression (task/compiler_test.cc).
 template <class T>
 void refuse_made_in_call() noexcept {
@@ -195,22 +200,22 @@ struct ClientScheme {
   Scheme scheme;
 };
 
-// The common part of generated clients. The members are constant for a contract, except for those that the application
-// sets.
+// The common part of generated clients. The members other than `base` and `credentials` are constants of the contract.
 struct ClientSettings {
-  std::string base;  // Put in front of all paths.
+  std::string base;  // The prefix of all paths.
   std::span<const ClientScheme> schemes = {};
   std::vector<Credential> credentials = {};  // The credentials for each security scheme of the contract.
 };
 
-// A call while its request is being written: for generated code.
+// For generated code: a call whose request is being written.
 class Call {
  public:
   Call(const Transport& transport, const ClientSettings& settings, const Operation& operation,
        const CallOptions& options);
 
   Output& out() noexcept { return out_; }
-  // Sets a body of one of these media types, which may be ranges. It is an error when the body is missing and required.
+  // Sets a body whose media type must match one of `media_types`, which may be ranges. A missing body is an error if
+  // the body is required.
   void upload(std::span<const std::string_view> media_types, std::string_view media_type, Upload&& body,
               bool is_required);
 
@@ -242,7 +247,7 @@ class Call {
     co_return std::move(streamed);
   }
 
-  // Sends the request; errors get the operation's name in front.
+  // Sends the request; the messages of errors begin with the operation's name.
   Task<> fetch(Outcome& outcome, void* result, Read read);
   Task<> begin(Outcome& outcome, void* result, Read read, std::optional<http::ClientStream>& stream);
   Task<> send(Outcome& outcome, void* result, Read read);
@@ -262,7 +267,7 @@ class Call {
   std::optional<Duration> timeout_;
   std::string idempotency_key_;
   std::string accept_;
-  std::vector<std::string> own_headers_;  // Names of the headers that the call itself sets.
+  std::vector<std::string> own_headers_;  // The names of the header fields that CallOptions::headers sets.
   std::string problem_;
 };
 

@@ -24,12 +24,13 @@ using http::Status;
 
 // The content served at one path.
 struct Resource {
-  std::string owned = {};  // The memory of the text, if that is not a literal.
+  std::string owned = {};  // The storage of `text`, unless `text` is a literal.
   std::string_view text = {};
   std::string_view gzip = {};
   std::string_view content_type = {};
   std::string_view cache_control = "no-cache";
-  std::string etag = {};  // The plain and the compressed form have different tags, because their bytes differ.
+  // The plain and the compressed document need different entity tags, because their bytes differ.
+  std::string etag = {};
   std::string gzip_etag = {};
   std::string policy = {};
   bool any_origin = false;
@@ -74,7 +75,7 @@ void check_path(std::string_view path) {
   }
   KEEL_CHECK(
       is_path,
-      "a path of the documentation begins with '/' and contains only letters, digits, '/', '-', '.', '_' and '~'");
+      "a path of the documentation must begin with '/' and contain only letters, digits, '/', '-', '.', '_' and '~'");
 }
 
 std::string policy_of(const DocumentationOptions& options) {
@@ -86,7 +87,7 @@ std::string policy_of(const DocumentationOptions& options) {
       is_origin =
           is_origin && (ascii::is_alphanumeric(c) || std::string_view("-.:[]").find(c) != std::string_view::npos);
     }
-    KEEL_CHECK(is_origin, "an origin is a scheme and a host, such as https://api.example.com");
+    KEEL_CHECK(is_origin, "an origin must be a scheme and a host, such as https://api.example.com");
     connect += ' ' + origin;
   }
   return "default-src 'none'; script-src 'self'; style-src 'self'; connect-src " + connect +
@@ -100,7 +101,7 @@ void replace(std::string& text, std::string_view mark, std::string_view value) {
   text.replace(at, mark.size(), value);
 }
 
-// The value of an attribute.
+// Escapes the text as the value of an HTML attribute.
 std::string escaped(std::string_view text) {
   std::string made;
   for (const char c : text) {
@@ -109,7 +110,7 @@ std::string escaped(std::string_view text) {
   return made;
 }
 
-// Addresses are relative to the page.
+// The addresses in the result are relative to the page.
 std::string page_of(const DocumentationOptions& options, std::string_view folder, std::string_view base) {
   std::string up;
   for (const char c : std::string_view(options.page_path).substr(1)) {

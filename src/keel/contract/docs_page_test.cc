@@ -281,10 +281,12 @@ TEST(DocsPage, is_not_compressed_twice) {
 TEST(DocsPageDeathTest, refuses_paths_and_origins_that_are_none) {
   Router router;
   for (const char* path : {"docs", "/a b", "/{id}", "//docs", "/a?b"}) {
-    EXPECT_DEATH(mount_documentation(router, document, {.page_path = path}), "a path of the documentation begins with");
+    EXPECT_DEATH(mount_documentation(router, document, {.page_path = path}),
+                 "a path of the documentation must begin "
+                 "with");
   }
   for (const char* origin : {"api.example.com", "https://", "https://a; script-src *", "https://a/b", "ftp://a"}) {
-    EXPECT_DEATH(mount_documentation(router, document, {.origins = {origin}}), "an origin is a scheme and a host");
+    EXPECT_DEATH(mount_documentation(router, document, {.origins = {origin}}), "an origin must be a scheme and a host");
   }
 }
 

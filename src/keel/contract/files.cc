@@ -26,7 +26,7 @@ std::string length_words(std::uint64_t least, std::uint64_t most, std::string_vi
   return "must have " + std::to_string(least) + " to " + counted(most);
 }
 
-// The fields that have arrived so far; their texts are stored one after the other.
+// The fields received so far; their texts are stored one after the other.
 class Fields {
  public:
   explicit Fields(Arena& arena) : arena_(arena) {}
@@ -66,7 +66,7 @@ class Fields {
   std::size_t names_ = 0;
 };
 
-Error too_many_bytes() { return http::Rejection::too_large("the fields of the form have more than 256 KiB"); }
+Error too_many_bytes() { return http::Rejection::too_large("the fields of the form are larger than 256 KiB"); }
 
 }  // namespace
 
@@ -112,14 +112,14 @@ Task<bool> FormReader::open(std::size_t index) {
   names_ += part.filename.value_or(std::string_view()).size() + part.content_type.size();
   if (names_ > names_bytes_max) {
     at_ = At::Failed;
-    co_await http::Rejection::too_large("the names and types of the files have more than 256 KiB");
+    co_await http::Rejection::too_large("the names and media types of the files are larger than 256 KiB");
   }
   filename_ = http_.arena().copy(part.filename.value_or(std::string_view()));
   content_type_ = http_.arena().copy(part.content_type);
   pending_ = {};
   bytes_ = 0;
   if (part.filename && part.filename->empty()) {
-    // A web page also sends a part for a file input in which no file was chosen.
+    // For a file input in which no file was chosen, a browser sends a part with an empty file name.
     const MultipartStep first = co_await step();
     if (first.state != MultipartState::Data) co_return false;
     pending_ = first.data;
@@ -194,7 +194,8 @@ Task<> FormReader::begin(void* to) {
     Violations of_fields;
     internal::read_fields(http_.arena(), fields.pairs(), form_.fields, form_.others, form_.read, value, of_fields);
     for (const Violation& one : of_fields) {
-      // "lines[0][sku]" is within a field that has come.
+      // The violation is about a part of a field, such as "lines[0][sku]". The field itself was received, so its parts
+      // cannot come later.
       const bool is_nested = one.pointer.find('[') != one.pointer.npos &&
                              std::ranges::find(form_.fields, one.pointer, &Field::name) == form_.fields.end();
       const bool may_come = at_ == At::Opened && one.keyword == "required" && !is_nested;

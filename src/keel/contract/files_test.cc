@@ -359,9 +359,10 @@ TEST_F(ContractFiles, are_not_sent_when_the_contract_does_not_have_them) {
   };
   EXPECT_EQ(error_of({.content = "12", .filename = {}, .content_type = "image/png"}), "no error");
   EXPECT_EQ(error_of({.content = {}}), "picture: the contract requires this file");
-  EXPECT_EQ(error_of({.content = "12"}), "picture: the contract has several media types for this file: name one");
+  EXPECT_EQ(error_of({.content = "12"}),
+            "picture: the contract has several media types for this file: set its content_type to one of them");
   EXPECT_EQ(error_of({.content = "12", .filename = {}, .content_type = "image/gif"}),
-            "picture: the contract has no file of the media type image/gif");
+            "picture: the contract does not declare this media type for the file: image/gif");
   EXPECT_EQ(error_of({.content = "12", .filename = "a\r\nb", .content_type = "image/png"}),
             "picture: the name of a file has a line end or U+0000");
   EXPECT_EQ(error_of({.content = "12", .filename = {}, .content_type = "image/x-a\r\nb: c"}).substr(0, 9), "picture: ");

@@ -24,7 +24,6 @@ bool is_one_of(char c, std::string_view set) noexcept { return set.find(c) != se
 
 bool are_digits(std::string_view text) noexcept { return std::all_of(text.begin(), text.end(), is_digit); }
 
-// The number that two digits represent.
 int number_of(std::string_view text) noexcept { return (text[0] - '0') * 10 + text[1] - '0'; }
 
 // A time such as "08:30".
@@ -51,11 +50,12 @@ bool is_time(std::string_view text) noexcept {
     const int ahead = number_of(offset.substr(1)) * 60 + number_of(offset.substr(4));
     minutes += offset[0] == '-' ? ahead : -ahead;
   }
-  // §5.7: a leap second is the last second of a day in UTC.
+  // RFC 3339 §5.7: a leap second may occur only as the last second of a day in UTC.
   return second < 60 || (second == 60 && (minutes + 2 * 1440) % 1440 == 1439);
 }
 
-// Units must come in this order, with no gap between them.
+// The units of a duration must have the order of `units`, and none may be left out between the first and the last one:
+// "M" may follow "Y", but "D" may not.
 bool takes_units(std::string_view& text, std::string_view units) noexcept {
   std::size_t next = units.npos;  // Any unit may be the first.
   while (!text.empty() && is_digit(text.front())) {
@@ -128,8 +128,8 @@ bool is_ipv6(std::string_view text) noexcept {
   return is_shortened ? groups < 8 : groups == 8;
 }
 
-// RFC 3492 §6.2, without producing the output: whether an A-label encodes code points, at least one of them not in
-// ASCII.
+// Whether an A-label encodes at least one code point that is not in ASCII; decodes by RFC 3492 §6.2, but produces no
+// output.
 bool is_punycode(std::string_view text) noexcept {
   const std::size_t last = text.rfind('-');
   std::size_t length = last == text.npos ? 0 : last;
@@ -226,7 +226,7 @@ bool is_email(std::string_view text, bool has_utf8) noexcept {
   return address.starts_with("IPv6:") ? is_ipv6(address.substr(5)) : is_ipv4(address);
 }
 
-// Takes one character of a URI or an IRI that is unreserved, escaped, or in `others`.
+// Takes one character of a URI or an IRI: an unreserved character, an escape, or one of `others`.
 bool takes_uri_character(std::string_view& text, std::string_view others, bool has_utf8) noexcept {
   const char c = text.front();
   if (is_alphanumeric(c) || is_one_of(c, "-._~") || is_one_of(c, others)) {
@@ -242,7 +242,7 @@ bool takes_uri_character(std::string_view& text, std::string_view others, bool h
   const int length = utf8::sequence_length(text.data(), text.data() + text.size());
   if (length == 0 ||
       (length == 2 && static_cast<unsigned char>(c) == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0)) {
-    return false;  // C1 controls are in none of RFC 3987's ranges.
+    return false;  // None of the ranges in RFC 3987 contains C1 controls.
   }
   text.remove_prefix(static_cast<std::size_t>(length));
   return true;

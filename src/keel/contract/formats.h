@@ -2,10 +2,10 @@
 //
 //   if (!is_valid(Format::Email, text)) say(expected(Format::Email));    // "expected an email address such as …"
 //
-// Any other format is an annotation, and checks nothing (docs/contract.md has the list).
+// Any other format is only an annotation: no text is checked against it (docs/contract.md has the list).
 //
 // Threads: functions.
-// Cost:    linear in the text, no heap; for `regex`, nothing is compiled.
+// Cost:    linear in the length of the text, no heap; a `regex` is checked without compiling it.
 
 #pragma once
 
@@ -16,7 +16,7 @@ namespace keel::contract {
 
 // The formats of JSON Schema that are checked.
 enum class Format : std::uint8_t {
-  None,                 // An annotation: every text is valid.
+  None,                 // A format that is only an annotation: every text is valid.
   Date,                 // RFC 3339 §5.6 full-date
   Time,                 // RFC 3339 §5.6 full-time, with its offset
   DateTime,             // RFC 3339 §5.6
@@ -38,13 +38,13 @@ enum class Format : std::uint8_t {
   Byte,                 // RFC 4648 §4, base64 with padding
 };
 
-// The format with this name, as documents write it ("date-time").
+// The format with this name, which is spelled as in a document ("date-time").
 Format format_of(std::string_view name) noexcept;
 
 // Whether `text` has the format.
 bool is_valid(Format format, std::string_view text) noexcept;
 
-// The message for a text that does not have the format; a literal.
+// The message for a text that does not have the format; it is a literal.
 const char* expected(Format format) noexcept;
 
 }  // namespace keel::contract

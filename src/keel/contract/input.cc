@@ -62,7 +62,6 @@ std::string_view keep(http::Request& request, std::string_view text) {
   return {kept.data(), kept.size()};
 }
 
-// Calls f(part) for each part of a non-empty text.
 template <class F>
 void split(std::string_view text, std::string_view separator, F f) {
   while (!text.empty()) {
@@ -74,8 +73,8 @@ void split(std::string_view text, std::string_view separator, F f) {
   }
 }
 
-// The text of a list or an object in a query of one of these styles, with every spelling of the separator replaced by
-// one: a '+' or a '|'.
+// In the raw text of a list or an object in a query, replaces each escaped separator with '+' in the style
+// SpaceDelimited, and with '|' in the style PipeDelimited.
 std::string delimited(std::string_view raw, Style style) {
   std::string text(raw);
   for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos; ++at) {
@@ -89,7 +88,7 @@ std::string_view delimiter_of(Style style) noexcept {
   return style == Style::SpaceDelimited ? "+" : style == Style::PipeDelimited ? "|" : "";
 }
 
-// The pairs of a query, not decoded.
+// Calls `f` with each pair of a query; the pairs are not decoded.
 template <class F>
 void each_raw_pair(std::string_view query, F f) {
   split(query, "&", [&](std::string_view pair) {
@@ -326,7 +325,8 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
     if (is_header) {
       internal::HeaderList list(text);
       while (const auto part = list.next_or_empty()) {
-        // RFC 9110 §5.6.1.2. In the place of a value, an empty element is an empty value, as RFC 6570 §3.2.1 writes it.
+        // RFC 9110 §5.6.1.2: empty elements are ignored; but where the value of a member is expected, an empty element
+        // is an empty value, as RFC 6570 §3.2.1 writes it.
         if (part->text.empty() && (parameter.explodes || !name)) continue;
         take(parameter.explodes ? part->text : part->value(request_.arena()));
       }
@@ -402,7 +402,7 @@ void Input::read_json(const Parameter& parameter, std::string_view json, ReadFie
   Violations wrong;
   if (json::internal::read_text(json, request_.arena(), {}, read, value, wrong)) return;
   for (const Violation& one : wrong) {
-    // A value of another type cannot be read at all.
+    // A value of the wrong type counts as unreadable (400), not as a value that violates its schema (422).
     Violations& to = misfits_ || wrong.is_malformed() || one.keyword == "type" ? unreadable_ : wrong_;
     to.add(std::string(parameter.name) + part_of(one.pointer), one.message, one.keyword);
   }
@@ -452,7 +452,7 @@ Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField 
   if (is_body("multipart/form-data")) {
     KEEL_TRY(const std::span<const http::FormPart> parts, http::read_form(request_));
     for (const http::FormPart& part : parts) {
-      // A web page also sends a part for a file input in which no file was chosen.
+      // For a file input in which no file was chosen, a browser sends a part with an empty file name.
       if (part.filename && part.filename->empty() && part.body.empty()) continue;
       if (count == pairs.size()) return fail(Code::InvalidArgument, "the form has more than 256 fields");
       pairs[count++] = {part.name, part.body};

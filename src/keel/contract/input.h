@@ -1,4 +1,4 @@
-// keel/contract/input.h — reads a request as the contract describes it: for generated code.
+// keel/contract/input.h — for generated code: reads a request as the contract describes it.
 //
 //   constexpr contract::Parameter limit = {.name = "limit", .place = contract::Place::Query};
 //   contract::Input in(request);
@@ -7,8 +7,8 @@
 //   KEEL_TRY_VOID(in.finish());
 //   KEEL_TRY_VOID(in.json<&read_new_order>(to.body));
 //
-// An operation describes its input by constants that receive() interprets, so that almost nothing is compiled for each
-// operation:
+// An operation describes its input by constants, which receive() interprets, so that the compiler has almost no code to
+// generate for each operation:
 //
 //   constexpr contract::Received parameters[] = {
 //       {limit, offsetof(ListOrdersRequest, limit), &contract::take_value<int>, &contract::checked<&check_limit>}};
@@ -16,21 +16,22 @@
 //
 // Parameters are serialized according to OpenAPI's `style` and `explode` (3.1.1 §4.8.12). Plain values are read
 // directly. Other values, and the fields of a form, are converted to the JSON that they represent, and then read and
-// checked like JSON. Numbers are written as in JSON, in lists and elsewhere: 16, 16.0 and 1.6e1 are the same integer;
-// 016 and +16 are not numbers. In a header, an element of a list, and a name or a value of an object, may be a
-// quoted-string, which may contain commas. Blanks around the commas and empty elements are ignored (an empty text is
-// ""), and several fields with the same name form one list. In an object written as `name,value,name,value`, an empty
-// element in the place of a value is an empty value. A oneOf of a text and a list is read as the text if there is one
-// value, and as the list if there are several.
+// checked like JSON. Numbers, also those in lists, are written as in JSON: 16, 16.0 and 1.6e1 are the same integer; 016
+// and +16 are not numbers. In a header, an element of a list may be a quoted-string, and so may a name or a value of an
+// object; a quoted-string may contain commas. In a header, blanks around the commas and empty elements are ignored (an
+// empty text is written ""), and several fields with the same name form one list. In a header, if an object is written
+// as `name,value,name,value`, an empty element in the place of a value is an empty value. A oneOf of a text and a list
+// is read as the text if there is one value, and as the list if there are several.
 //
-// Result:   finish() returns one error that lists all violations. 400 when a parameter is missing or cannot be read;
-//           422 when one has the right type, but does not match its schema. Each of the "errors" has a "parameter": the
-//           parameter's name, followed by the part, as in "tags[2]" or "filter[color]". json(), form() and text_body()
-//           return 400, 415 or 422, as Request::json() and form() do (http/server/input.h).
-// Errors:   a name that the route does not have is a Bug (base/bug.h).
-// Lifetime: that of the request; views in the values that were read are valid as long as the request.
+// Result:   finish() returns one error that lists all violations: 400 if a parameter is missing or cannot be read, and
+//           422 if all parameters can be read but at least one does not match its schema. Each of the "errors" has a
+//           "parameter": the parameter's name, followed by the part that is wrong, as in "tags[2]" or "filter[color]".
+//           json(), form() and text_body() return 400, 415 or 422, as Request::json() and form() do
+//           (http/server/input.h).
+// Errors:   a path parameter that the route does not have is a Bug (base/bug.h).
+// Lifetime: that of the request; the values that were read may contain views, which are valid as long as the request.
 // Threads:  the worker of the request.
-// Cost:     a plain value is found and read in place; a list or an object allocates an array in the request's arena.
+// Cost:     a scalar is found and read in place; a list or an object allocates an array in the request's arena.
 
 #pragma once
 
@@ -57,33 +58,36 @@ namespace keel::contract {
 class Input;
 struct ReceivedForm;
 
-// A parameter, and how it is read into the struct that the operation takes.
+// Describes a parameter, and how to read it into the struct that the operation takes.
 struct Received {
   Parameter parameter;
-  std::size_t offset;                                               // The offset of its member.
+  // The offset of the parameter's member in the struct that the operation takes.
+  std::size_t offset;
   void (*take)(Input& in, const Received& received, void* member);  // One of the functions take_…() below.
   Complaint (*check)(const void* value) = nullptr;                  // For take_value(): checked<…>.
   Form form =
-      // The form of the text, or of a list's elements; for an object, that of its members that are not in `fields`.
+      // The form of the text, or of a list's elements; for an object, the form of the members that are not in `fields`.
       Form::Text;
   std::span<const Field> fields = {};
-  Form single = Form::Text;  // If the type is a oneOf with a list or an object, the form of its other alternatives.
+  // For a oneOf whose alternatives include a list or an object, the form of the other alternatives.
+  Form single = Form::Text;
 };
 // A JSON body.
 struct ReceivedBody {
   std::size_t offset;
   bool (*read)(void* value, std::string_view text, Arena& arena, Violations& wrong);  // body_reader<…>.
-  void* (*room)(void* member) = nullptr;  // room<…> where the body is optional.
+  void* (*room)(void* member) = nullptr;  // room<…> if the body is optional; else null.
   bool is_required = true;
 };
 // The input of an operation: its parameters and its body.
 struct Asked {
   std::span<const Received> parameters = {};
   const ReceivedBody* json = nullptr;
-  Result<> (*body)(Input& in, void* to) = nullptr;  // Reads a body that is not JSON.
-  const ReceivedForm* form = nullptr;               // A form that is read as it arrives (files.h), not by receive().
+  Result<> (*body)(Input& in, void* to) = nullptr;  // Reads a body that is neither JSON nor `form`.
+  // A form that is read as it arrives (files.h); receive() does not read it.
+  const ReceivedForm* form = nullptr;
 };
-// Reads the parameters and the body; returns an error as Input::finish() does.
+// Reads the parameters and the body into the struct at `to`; returns the error that Input::finish() would return.
 Result<> receive(http::Request& request, const Asked& asked, void* to);
 
 class Input {
@@ -92,8 +96,8 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  // Reads a text, a bool, a number, or a type that has a parse(); `check` returns why a value does not match its
-  // schema.
+  // Reads a text, a bool, a number, or a type that has a parse(); `check` returns the reason if a value does not match
+  // its schema.
   template <class To, class T>
   void value(const Parameter& parameter, To& to, Complaint (*check)(const T&)) {
     if (const T* const read = read_value<T>(parameter, to)) {
@@ -110,19 +114,20 @@ class Input {
     if (const auto given = find(parameter))
       read_text(parameter, form, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
-  // `form` is the form of an element.
+  // Reads a list, whose elements have the form `form`.
   template <auto read, class To>
   void list(const Parameter& parameter, Form form, To& to) {
     if (const auto given = find_list(parameter, form))
       read_json(parameter, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
-  // `fields` are the members with a known name; a member with any other name has the form `others`.
+  // Reads an object; `fields` describes the members with a known name, and all other members have the form `others`.
   template <auto read, class To>
   void object(const Parameter& parameter, std::span<const Field> fields, Form others, To& to) {
     if (const auto given = find_object(parameter, fields, others))
       read_json(parameter, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
-  // A oneOf of texts, and of a list or of an object of the style deepObject. `single` is the form of the text.
+  // Reads a oneOf of texts and of a list, or of texts and of an object in the style deepObject. `single` is the form of
+  // the texts.
   template <auto read, class To>
   void text_or_list(const Parameter& parameter, Form single, Form element, To& to) {
     if (const auto given = find_text_or_list(parameter, single, element))
@@ -135,7 +140,7 @@ class Input {
   }
   Result<> finish();
 
-  // The body. Left absent when an optional body was not sent.
+  // The body. `to` stays absent when the client did not send an optional body.
   template <auto read, class To>
   Result<> json(To& to, bool is_required = true) {
     if (!is_required && request_.body().empty()) return {};
@@ -153,8 +158,8 @@ class Input {
     internal::room_in<typename internal::PlainOf<To>::Type>(to) = text;
     return {};
   }
-  // Checks that the client has sent a body, for a handler that reads the body itself: 400 when the request has neither
-  // content nor a Content-Type. An empty body with a Content-Type, such as an empty file, counts as sent.
+  // For a handler that reads the body itself: checks that the client has sent a body, and returns 400 when the request
+  // has neither content nor a Content-Type. An empty body with a Content-Type, such as an empty file, counts as sent.
   Result<> streamed_body() const;
   // Whether the body has this media type: "application/json", "text/*".
   bool is_body(std::string_view media_type) const noexcept;
@@ -165,7 +170,7 @@ class Input {
   friend void take_value(Input& in, const Received& received, void* member);
   using ReadField = internal::ReadField;
 
-  // Null when the parameter was not sent, or cannot be read.
+  // Returns null when the parameter was not sent, or cannot be read.
   template <class T, class To>
   const T* read_value(const Parameter& parameter, To& to) {
     const auto given = find(parameter);
@@ -205,12 +210,12 @@ class Input {
     return nullptr;
   }
 
-  // Numbers have the grammar of JSON, in lists and elsewhere: no leading zero, no '+'.
+  // Numbers, also those in lists, have the grammar of JSON: no leading zero, no '+'.
   static Complaint read_integer(std::string_view text, std::int64_t& value, const IntegerRange& range);
   static Complaint read_integer(std::string_view text, std::uint64_t& value, const IntegerRange& range);
   static Complaint read_number(std::string_view text, double& value);
   static Complaint read_number(std::string_view text, float& value);
-  // 422 for a number that is out of range, else 400.
+  // Reports status 422 for a number that is out of range, else 400.
   [[gnu::cold]] void refuse_number(const Parameter& parameter, Complaint why);
   std::optional<std::string_view> find(const Parameter& parameter);
   std::optional<std::string_view> find_list(const Parameter& parameter, Form element);
@@ -218,8 +223,8 @@ class Input {
   std::optional<std::string_view> find_text_or_list(const Parameter& parameter, Form single, Form element);
   std::optional<std::string_view> find_text_or_object(const Parameter& parameter, Form single,
                                                       std::span<const Field> fields, Form others);
-  // The value without the prefix of its style, not yet decoded; nullopt when the parameter is absent, which may be an
-  // error.
+  // Returns the value without the prefix of its style, not yet decoded. Returns nullopt if the parameter is absent; if
+  // it is required, an error is added.
   std::optional<std::string_view> find_raw(const Parameter& parameter);
   std::optional<std::string_view> decode(const Parameter& parameter, std::string_view raw);
   bool take_text(const Parameter& parameter, std::string_view text);
@@ -229,19 +234,20 @@ class Input {
   Result<> receive_body(const ReceivedBody& body, void* member);
   Result<> read_form(std::span<const Field> fields, Form others, ReadField read, void* value);
   Result<std::string_view> read_text_body();
-  // 400 when it cannot be read; 422 when it does not match its schema.
+  // refuse() reports that the parameter cannot be read (400), reject() that it does not match its schema (422).
   [[gnu::cold]] void refuse(const Parameter& parameter, Complaint why, std::string_view part = {});
   [[gnu::cold]] void reject(const Parameter& parameter, Complaint why, std::string_view part = {});
 
   static constexpr std::size_t pairs_max = 256;
 
   http::Request& request_;
-  bool misfits_ = false;  // Whether a text of the current value does not have its Form.
+  bool misfits_ = false;  // Whether a text in the value that is being read does not have the required Form.
   Violations unreadable_;
   Violations wrong_;
 };
 
-// For the constants of generated code: each of these functions calls a function of Input for a member of type To.
+// The values of Received::take in generated code: each of these functions calls a function of Input for a member of
+// type To.
 template <class To>
 void take_value(Input& in, const Received& received, void* member) {
   using T = typename internal::PlainOf<To>::Type;
@@ -290,7 +296,7 @@ template <class To, auto read>
 void* room(void* member) {
   return internal::ReadBy<read>::room(*static_cast<To*>(member));
 }
-// Asked::body for a body that the handler itself reads.
+// The value of Asked::body for a body that the handler itself reads.
 inline Result<> take_streamed_body(Input& in, void*) { return in.streamed_body(); }
 
 }  // namespace keel::contract

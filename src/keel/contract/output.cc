@@ -27,7 +27,7 @@ bool is_multipart(std::string_view media_type) noexcept {
   return http::equals_ignore_case(http::trim_blanks(media_type.substr(0, media_type.find(';'))), "multipart/form-data");
 }
 
-// The separator between the elements of a list, and between the pairs of an exploded object.
+// The separator between the elements of a list, or between the pairs of an exploded object.
 std::string_view separator_of(const Parameter& parameter) noexcept {
   switch (parameter.style) {
     case Style::SpaceDelimited:
@@ -60,15 +60,15 @@ std::string Output::escaped(const Parameter& parameter, std::string_view text, s
   if (parameter.place == Place::Header) {
     if (!http::is_field_value(text)) refuse(parameter.name, no_control_characters);
     if (text.size() != http::trim_blanks(text).size())
-      refuse(parameter.name, "blanks at the ends of a header would be lost");
+      refuse(parameter.name, "a header cannot begin or end with a blank");
     return std::string(text);
   }
   const char delimiter = parameter.style == Style::SpaceDelimited  ? ' '
                          : parameter.style == Style::PipeDelimited ? '|'
                                                                    : '\0';
   if (delimiter != '\0' && !separators.empty() && text.find(delimiter) != std::string_view::npos) {
-    refuse(parameter.name, delimiter == ' ' ? "an element of spaceDelimited cannot contain a blank"
-                                            : "an element of pipeDelimited cannot contain '|'");
+    refuse(parameter.name, delimiter == ' ' ? "an element of a spaceDelimited list or object cannot contain a blank"
+                                            : "an element of a pipeDelimited list or object cannot contain '|'");
   }
   std::string encoded = percent_encoded(text);
   if (separators.find('.') != std::string_view::npos) {
@@ -81,7 +81,8 @@ void Output::put_whole(const Parameter& parameter, std::string&& text) {
   switch (parameter.place) {
     case Place::Path:
       if (text.empty()) refuse(parameter.name, "a path parameter cannot be empty");
-      // Clients remove dot segments from a path; those of a label cannot be written in another way.
+      // Clients remove the segments "." and ".." from a path, so these texts are percent-encoded. In a label, they
+      // cannot be percent-encoded, because the first dot belongs to the style.
       if (parameter.style == Style::Label) {
         if (text == "." || text == "..") refuse(parameter.name, "a label cannot be empty");
       } else if (text == "." || text == "..") {
@@ -189,7 +190,9 @@ void Output::put_list(const Parameter& parameter, Form form, std::string_view js
   }
   if (!is_repeated) {
     if (count == 1 && whole.empty())
-      return refuse(parameter.name, "a list of one empty text would be read as an empty list");
+      return refuse(parameter.name,
+                    "a list with one empty text cannot be sent, because it would be read as an empty "
+                    "list");
     return put_whole(parameter, head + whole);
   }
   if (parameter.style == Style::Matrix) return put_whole(parameter, count == 0 ? ";" : std::move(whole));
@@ -200,7 +203,7 @@ void Output::put_either(const Parameter& parameter, Form single, Form element, s
                         Form others, const Buffer& json) {
   if (json.view().starts_with('[')) return put_list(parameter, element, json.view());
   if (json.view().starts_with('{')) return put_object(parameter, fields, others, json);
-  // The service reads such a text as a list with one element.
+  // The service reads an empty text as a list with one element.
   if (parameter.style == Style::DeepObject || json.view() == "\"\"") return put_text(parameter, single, json);
   put_list(parameter, single, '[' + std::string(json.view()) + ']');
 }
@@ -289,7 +292,8 @@ void Output::query(std::string_view name, std::string_view value) {
   uri::percent_encode(query_, value);
 }
 void Output::cookie(std::string_view name, std::string_view value) {
-  // A cookie is not decoded unless a specification says so (RFC 6265 §4.1.1).
+  // A service does not decode a cookie unless a specification says so (RFC 6265 §4.1.1), so the text is not
+  // percent-encoded.
   const bool is_sendable = std::ranges::all_of(
       value, [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '"' && c != ',' && c != ';' && c != '\\'; });
   if (!http::is_token(name) || !is_sendable) refuse(name, "cannot be sent as a cookie");
@@ -338,10 +342,10 @@ void Output::check_file(const FileRule& rule, const FormFile& file) {
   if (!internal::is_part_name(file.filename)) refuse(rule.name, "the name of a file has a line end or U+0000");
   if (!file.content_type.empty() && !http::is_field_value(file.content_type)) refuse(rule.name, no_control_characters);
   if (!file.content_type.empty() && !internal::is_of_media_types(file.content_type, rule.media_types)) {
-    refuse(rule.name, "the contract has no file of the media type " + file.content_type);
+    refuse(rule.name, "the contract does not declare this media type for the file: " + file.content_type);
   }
   if (file.content_type.empty() && !rule.media_types.empty() && internal::only_type_of(rule.media_types).empty()) {
-    refuse(rule.name, "the contract has several media types for this file: name one");
+    refuse(rule.name, "the contract has several media types for this file: set its content_type to one of them");
   }
 }
 

@@ -1,5 +1,5 @@
-// keel/contract/output.h — writes a client's request as the contract describes it: for generated code. Input (input.h)
-// is its counterpart, which reads the request.
+// keel/contract/output.h — for generated code: writes a client's request as the contract describes it. Input (input.h)
+// is the counterpart of Output: it reads the request.
 //
 //   constexpr contract::Parameter limit = {.name = "limit", .place = contract::Place::Query};
 //   contract::Output out(http::Method::Get, "/products/{id}");
@@ -11,11 +11,11 @@
 // Parameters are serialized according to OpenAPI's `style` and `explode` (3.1.1 §4.8.12). Text is percent-encoded
 // everywhere except in a header.
 //
-// Result:   finish() returns the request, or InvalidArgument for the first value that its style cannot express, because
-//           the server would read it as another value. Such values are:
+// Result:   finish() returns the request, or InvalidArgument for the first value that its style cannot express: the
+//           server would read another value. Such values are:
 //           - an empty parameter or label of a path;
 //           - a '|' in an element of pipeDelimited, a blank in an element of spaceDelimited;
-//           - blanks around a text in a header, and control characters in it;
+//           - a text in a header that has blanks at its beginning or end, or control characters;
 //           - a '=' or a comma in the name of a member of an exploded object in a header;
 //           - null for a text;
 //           - a list whose only element is an empty text, where elements are separated;
@@ -25,13 +25,15 @@
 //           - text that is not UTF-8.
 // Forms:    the fields come first, then the files. If a function writes the content of a file, the body is streamed,
 //           with a length if the length of every file is known (ClientRequest::stream).
-// Headers:  an element of a list, or a part of an object, is quoted if its text could be misread, for example because
-//           it has a comma (internal/header_list.h): Input reads the original text.
-// Requests: properties that are `readOnly` are left out, whatever they are set to: a request does not have them.
-// Limits:   three values are not read as they were given. If both a text and a number are allowed, a text that looks
-//           like a number is read as a number. An optional list or object that is empty is left out if its style would
-//           send nothing for it. In a oneOf of a text and a list, a list of one element is read as that element.
-// Threads:  a value, which copies its arguments, except the names of parameters and the path, which are constants.
+// Headers:  an element of a list, or a part of an object, is quoted if its text could otherwise be misread, for example
+//           because it contains a comma (internal/header_list.h). Therefore Input reads the original text.
+// Requests: properties that are `readOnly` are left out even if they are set, because a request does not have them.
+// Limits:   for three kinds of values, the service reads a value that differs from the given value. If both a text and
+//           a number are allowed, a text that looks like a number becomes a number. An optional list or object that is
+//           empty is left out if its style would send nothing for it. In a oneOf of a text and a list, a list with one
+//           element becomes that element.
+// Threads:  a value, which copies its arguments, except for the path and the names of parameters, which must be
+//           constants.
 // Cost:     a value that is not text is first written as JSON, and the JSON is then split into its parts.
 
 #pragma once
@@ -71,7 +73,7 @@ class Output {
       put_text(parameter, form, json_of(value));
     }
   }
-  // A parameter whose `content` is JSON.
+  // Writes a parameter whose `content` is JSON.
   template <class T>
   void json(const Parameter& parameter, const T& value) {
     if constexpr (is_optional<T>) {
@@ -81,7 +83,7 @@ class Output {
       put_plain(parameter, json_of(value).view());
     }
   }
-  // `form` is the form of an element.
+  // Writes a list, whose elements have the form `form`.
   template <class T>
   void list(const Parameter& parameter, Form form, const T& value) {
     if constexpr (is_optional<T>) {
@@ -91,7 +93,7 @@ class Output {
       put_list(parameter, form, json_of(value).view());
     }
   }
-  // `fields` are the members with a known name; the others have the form `others`.
+  // Writes an object; `fields` describes the members with a known name, and all other members have the form `others`.
   template <class T>
   void object(const Parameter& parameter, std::span<const Field> fields, Form others, const T& value) {
     if constexpr (is_optional<T>) {
@@ -102,7 +104,7 @@ class Output {
     }
   }
 
-  // Writes a oneOf of texts, whose form is `single`, and a list or an object.
+  // Writes a oneOf of texts, whose form is `single`, and of a list or an object.
   template <class T>
   void either(const Parameter& parameter, Form single, Form element, std::span<const Field> fields, Form others,
               const T& value) {
@@ -124,7 +126,8 @@ class Output {
       put_body(json_of(value), media_type);
     }
   }
-  // Writes application/x-www-form-urlencoded, or multipart/form-data, in which files are sent as files.
+  // Writes a form as application/x-www-form-urlencoded, or as multipart/form-data, in which each file is a separate
+  // part.
   template <class T>
   void form_body(std::string_view media_type, std::span<const Field> fields, Form others, const T& value) {
     if constexpr (is_optional<T>) {
@@ -134,24 +137,24 @@ class Output {
       put_form(media_type, fields, others, json_of(value).view());
     }
   }
-  // Adds files of a form that the service reads as they arrive. Call form_body() or files_body() afterwards: the files
-  // follow its fields. A file without content is left out. Moves the content.
+  // Adds files of a form that the service reads as they arrive. Call form_body() or files_body() afterwards, because
+  // the files follow the form's fields. A file without content is left out. Moves the content.
   void file(const FileRule& rule, FormFile& file);
   void file(const FileRule& rule, std::optional<FormFile>& file);
   void file(const FileRule& rule, std::vector<FormFile>& files);
-  // Writes a form that has only files; left out when there are none and the form is not required.
+  // Writes a form that has only files; without files, nothing is written unless the form is required.
   void files_body(std::string_view media_type, bool is_required = true);
   void bytes_body(std::string_view media_type, std::optional<std::string_view> bytes);
   // As ClientRequest::stream().
   void stream_body(std::string_view media_type, http::ClientRequest::Writer writer,
                    std::optional<std::uint64_t> length);
 
-  // Adds a header field; a secret one is not sent on to another origin (http/client/client_request.h).
+  // Adds a header field; after a redirect to another origin, a secret field is not sent (http/client/client_request.h).
   void header(std::string_view name, std::string_view value, bool is_secret = false);
   void query(std::string_view name, std::string_view value);
   void cookie(std::string_view name, std::string_view value);
 
-  // `base` is put in front of the path.
+  // `base` is the prefix of the path.
   Result<http::ClientRequest> finish(std::string_view base) &&;
 
  private:
@@ -194,7 +197,7 @@ class Output {
   void put_whole(const Parameter& parameter, std::string&& text);
   void write_multipart(std::span<const Pair> pairs);
   void check_file(const FileRule& rule, const FormFile& file);
-  // Returns the text as it stands within its style: unchanged in a header, where it must not contain any of
+  // Returns the text as it is written in its style: unchanged in a header, where it must not contain any of
   // `separators`, and escaped elsewhere.
   std::string escaped(const Parameter& parameter, std::string_view text, std::string_view separators);
   std::vector<Pair> pairs_of(std::string_view what, std::span<const Field> fields, Form others, std::string_view json,
@@ -204,14 +207,15 @@ class Output {
 
   http::Method method_;
   std::string_view path_;
-  std::vector<std::pair<std::string_view, std::string>> segments_;  // Keyed by parameter name.
+  std::vector<std::pair<std::string_view, std::string>> segments_;  // The names of path parameters, and their texts.
   Buffer query_;
   std::string cookies_;
   std::vector<Header> headers_;
   Buffer body_;
   std::string media_type_;
   std::vector<File> files_;
-  std::string_view missing_file_;  // A missing required file, which is an error once a form is written.
+  // The name of a required file that is missing; it becomes an error when a form is written.
+  std::string_view missing_file_;
   http::ClientRequest::Writer writer_;
   std::optional<std::uint64_t> length_;
   bool has_body_ = false;

@@ -115,18 +115,18 @@ TEST(ContractOutput, rejects_what_would_be_read_as_another_value) {
     return Parameter{.name = "c", .place = place, .style = style, .explodes = explodes, .is_required = true};
   };
   EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), texts({"a|b"})),
-            "c: an element of pipeDelimited cannot contain '|'");
+            "c: an element of a pipeDelimited list or object cannot contain '|'");
   EXPECT_EQ(query(of(Place::Query, Style::SpaceDelimited), texts({"a b"})),
-            "c: an element of spaceDelimited cannot contain a blank");
+            "c: an element of a spaceDelimited list or object cannot contain a blank");
   EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), color({.name = "a|b", .r = {}, .tags = {}})),
-            "c: an element of pipeDelimited cannot contain '|'");
+            "c: an element of a pipeDelimited list or object cannot contain '|'");
   EXPECT_EQ(query(of(Place::Query, Style::Form), texts({""})),
-            "c: a list of one empty text would be read as an empty list");
+            "c: a list with one empty text cannot be sent, because it would be read as an empty list");
   EXPECT_EQ(query(of(Place::Query, Style::Form, true), texts({})), "c: an empty list cannot be sent");
   EXPECT_EQ(query(of(Place::Path, Style::Simple), texts({})), "c: a path parameter cannot be empty");
   EXPECT_EQ(query(of(Place::Header, Style::Simple),
                   [](Output& out, const Parameter& parameter) { out.text(parameter, Form::Text, " a"); }),
-            "c: blanks at the ends of a header would be lost");
+            "c: a header cannot begin or end with a blank");
   EXPECT_EQ(
       query(of(Place::Header, Style::Simple, true),
             [](Output& out, const Parameter& parameter) { out.object(parameter, {}, Form::Text, Map{{"a=b", "c"}}); }),

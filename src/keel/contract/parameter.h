@@ -1,5 +1,5 @@
-// keel/contract/parameter.h — how a contract serializes parameters and forms (OpenAPI 3.1.1 §4.8.12): for generated
-// code, which reads them with Input (input.h) and writes them with Output (output.h).
+// keel/contract/parameter.h — for generated code: how a contract serializes parameters and forms (OpenAPI 3.1.1
+// §4.8.12). Input reads parameters and forms (input.h), and Output writes them (output.h).
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace keel::contract {
 
-// The place of a parameter.
+// Where in a request a parameter stands.
 enum class Place : std::uint8_t { Path, Query, Header, Cookie };
 // How the value of a parameter is written (OpenAPI 3.1, 4.8.12).
 enum class Style : std::uint8_t { Simple, Label, Matrix, Form, SpaceDelimited, PipeDelimited, DeepObject };
@@ -26,13 +26,13 @@ struct Parameter {
   std::string_view in_route = {};  // For Place::Path, the parameter's name in the route's pattern.
 };
 
-// The JSON value that a text represents.
+// Which JSON value a text represents.
 enum class Form : std::uint8_t {
   Text,      // A string.
-  Bare,      // A number, true or false; also "null" if the value may be null.
-  Either,    // The value that the text looks like: a number, true, false, null, or else a string.
-  File,      // Bytes: a string in base64.
-  TextList,  // Lists of the forms above.
+  Bare,      // A number, true or false; also null, if the value may be null.
+  Either,    // A number, true, false or null if the text looks like one of them; otherwise a string.
+  File,      // A string that contains the file's bytes in base64.
+  TextList,  // This and the next four forms are lists. Their elements have one of the forms above, or are JSON.
   BareList,
   EitherList,
   FileList,
@@ -43,7 +43,7 @@ enum class Form : std::uint8_t {
 struct Field {
   std::string_view name;
   Form form;
-  // In multipart/form-data, the media types that its part may have: "image/png, image/*". Empty: any.
+  // In multipart/form-data, the media types that the field's part may have: "image/png, image/*". Empty: any.
   std::string_view media_types = {};
 };
 // A file of a form that is read as it arrives.
@@ -51,14 +51,14 @@ struct FileRule {
   std::string_view name;
   std::string_view media_types = {};  // As in Field.
   bool is_required = false;
-  bool is_list = false;  // Several files may have this name.
+  bool is_list = false;  // Whether several files may have this name.
   std::uint64_t bytes_min = 0;
   std::uint64_t bytes_max = UINT64_MAX;
-  std::uint64_t count_min = 0;  // The least number of files of a list, if any are sent.
+  std::uint64_t count_min = 0;  // The smallest number of files in a list that is not empty.
   std::uint64_t count_max = UINT64_MAX;
 };
 
-// Selects the read_json() for a T, as an argument of the templates here.
+// Selects the overload of read_json() for T, so that this overload can be an argument of the templates in this module.
 template <class T>
 constexpr auto reader(void (*read)(json::Reader&, T&, Violations&)) noexcept {
   return read;
@@ -66,7 +66,7 @@ constexpr auto reader(void (*read)(json::Reader&, T&, Violations&)) noexcept {
 
 namespace internal {
 
-// Returns where a value of type T is stored when it is read: the member itself, or the value of an optional one.
+// Returns the place where a value of type T is stored when it is read: `to` itself, or the value in an optional `to`.
 template <class T, class To>
 T& room_in(To& to) {
   if constexpr (std::same_as<T, To>) {

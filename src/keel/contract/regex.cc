@@ -17,7 +17,7 @@ constexpr std::string_view no_spaces =
     "\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}";
 constexpr std::string_view syntax_characters = "^$\\.*+?()[]{}|/";
 
-// General categories by their long names (Unicode's PropertyValueAliases).
+// Unicode's general categories, by their long names (PropertyValueAliases).
 constexpr std::array<std::pair<std::string_view, std::string_view>, 36> categories = {{
     {"Close_Punctuation", "Pe"},
     {"Connector_Punctuation", "Pc"},
@@ -57,7 +57,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 36> categori
     {"digit", "Nd"},
 }};
 
-// Reads a pattern; without `out` it only checks it.
+// Reads a pattern and appends its form for RE2 to `out`; without `out`, it only checks the pattern.
 class Parser {
  public:
   Parser(std::string_view text, std::string* out) noexcept : text_(text), out_(out) {}
@@ -96,7 +96,7 @@ class Parser {
           break;
         case '{': {
           const std::size_t size = count_size();
-          if (size == 0) is_ecma_ = false;  // A lone brace stands for itself elsewhere.
+          if (size == 0) is_ecma_ = false;  // Other dialects, such as RE2, take a lone brace literally.
           repeat(may_repeat || size == 0, size == 0 ? 1 : size);
           may_repeat = false;
           break;
@@ -131,7 +131,9 @@ class Parser {
   }
 
  private:
-  // Only checks, and has found a mistake. What follows could be searched to the end of the text again and again.
+  // Whether the text is only being checked, and a mistake has been found, so that the check can stop. It must stop:
+  // otherwise each later construct could cause another search to the end of the text, so that the time would be
+  // quadratic.
   bool is_decided() const noexcept { return out_ == nullptr && !is_ecma_; }
   void put(std::string_view text) {
     if (out_ != nullptr) out_->append(text);
@@ -177,7 +179,7 @@ class Parser {
       at_ = end + 1;
       return;
     }
-    if (follows("(?")) is_ecma_ = false;  // RE2 knows other groups.
+    if (follows("(?")) is_ecma_ = false;  // ECMA-262 has no other kinds of groups, but RE2 has some.
     take();
   }
 
@@ -187,7 +189,7 @@ class Parser {
     if (at_ < text_.size() && text_[at_] == '?') take();
   }
 
-  // The size of "{2}", "{2,}" or "{2,3}" here; else 0.
+  // The size of a count such as "{2}", "{2,}" or "{2,3}" at the current position; 0 if there is none.
   std::size_t count_size() const noexcept {
     std::size_t at = at_ + 1;
     const auto digits = [&] {
@@ -223,7 +225,7 @@ class Parser {
       if (text_[at_] == '\\') {
         escape(true);
       } else if (text_[at_] == '[') {
-        put("\\");  // "[:" means more to RE2.
+        put("\\");  // "[:" begins a character class in RE2, but not in ECMA-262.
         take();
       } else {
         take();
@@ -247,7 +249,7 @@ class Parser {
     return number;
   }
 
-  // An escape that ECMA-262 does not have is passed on unchanged to RE2, which may know it.
+  // An escape that ECMA-262 does not have is passed unchanged to RE2, which may support it.
   void strange() {
     is_ecma_ = false;
     take(at_ + 1 < text_.size() ? 2 : 1);

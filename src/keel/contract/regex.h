@@ -4,9 +4,10 @@
 //   const Regex sku("^\\p{Letter}{3}\\s$");
 //   sku.re2          // "^\\p{L}{3}[\\t-\\r …]$"
 //
-// Syntax that means the same in ECMA-262 and RE2 is kept. \s, \S and `.` become the characters of ECMA-262 §22.2.2;
-// \cX, \uXXXX and \u{…} become \x{…}, (?<name>…) becomes (…), and \p{Letter} or \p{Script=Greek} get RE2's names.
-// Look-around and back references are kept, and RE2 rejects them, because they need more than linear time.
+// Syntax that means the same in ECMA-262 and RE2 is left unchanged. \s, \S and `.` become the characters of ECMA-262
+// §22.2.2; \cX, \uXXXX and \u{…} become \x{…}, (?<name>…) becomes (…), and \p{Letter} or \p{Script=Greek} get RE2's
+// names. Look-around and back references are passed on unchanged; RE2 rejects them, because they need more than linear
+// time.
 //
 // Threads: a value.
 // Cost:    linear.
@@ -26,7 +27,7 @@ struct Regex {
   bool has_look_around = false;
 };
 
-// The same as Regex(text).is_ecma, without using the heap.
+// Returns Regex(text).is_ecma, but without using the heap.
 bool is_regex(std::string_view text) noexcept;
 
 }  // namespace keel::contract

@@ -17,10 +17,10 @@ namespace {
 std::string_view type_of(std::string_view media_type) noexcept {
   return http::trim_blanks(media_type.substr(0, media_type.find(';')));
 }
-// The text for a message: without control characters, and not longer than `size`.
+// The text as a message shows it: without control characters, and truncated to at most `bytes_max` bytes.
 std::string shown(std::string_view text, std::size_t bytes_max) {
   std::size_t size = std::min(text.size(), bytes_max);
-  // The cut must not be inside a UTF-8 character.
+  // Do not cut within a UTF-8 character.
   while (size != 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
   std::string made(text.substr(0, size));
   if (size < text.size()) made += "…";

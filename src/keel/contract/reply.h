@@ -1,18 +1,18 @@
-// keel/contract/reply.h — reads a server's response as the contract describes it: for generated code of clients
-// (client.h).
+// keel/contract/reply.h — for generated code of clients (client.h): reads a server's response as the contract describes
+// it.
 //
-// The declared response is chosen by status: "200" before "2XX" before "default". The body is chosen by media type:
-// "text/csv" before "text/*" before "*/*"; parameters of the media type are ignored. A response that is declared
-// without content may have any body, which is ignored. JSON and headers are read with the readers of the contract's
-// types, and checked just as a service checks its input, except for `readOnly` and `writeOnly`: a response need not
-// have the properties that are `writeOnly`, and must have those that are `readOnly` and required. An element of a list
-// in a header may be quoted, as in a request (input.h); commas within the angle brackets or the parameters of a Link do
-// not separate.
+// The declared response is chosen by status: "200" takes precedence over "2XX", and "2XX" over "default". Among the
+// media types of that response, the one that matches best is chosen: "text/csv" takes precedence over "text/*", and
+// "text/*" over "*/*"; parameters of the media type are ignored. If a response is declared without content, its body is
+// ignored. JSON and headers are read with the readers of the contract's types, and checked in the same way as a service
+// checks its input, except that a response may lack the properties that are `writeOnly`, and must have those that are
+// `readOnly` and required. An element of a list in a header may be quoted, as in a request (input.h); commas within the
+// angle brackets or the parameters of a Link do not separate elements.
 //
-// Errors:   Upstream, from the environment, with a description of the response and of its mistake: an undeclared
+// Errors:   Upstream, from the environment, with a description of the response and of the mistake in it: an undeclared
 //           status, an undeclared media type, a body or a header that does not match its schema (each violation with
 //           its pointer).
-// Lifetime: a Reply holds views; the values read from it own their text.
+// Lifetime: a Reply holds views; the values read from the Reply own their text.
 
 #pragma once
 
@@ -32,17 +32,17 @@
 
 namespace keel::contract {
 
-// A declared response, in one of its media types.
+// A response that the contract declares, with one of its media types.
 struct Expected {
-  std::uint16_t least;  // The statuses that it is declared for.
+  std::uint16_t least;  // The range of statuses for which the response is declared.
   std::uint16_t most;
-  std::string_view media_type = {};  // Empty: it has no content.
+  std::string_view media_type = {};  // If empty, the response has no content.
   bool is_typed = false;             // Whether the content is JSON with a schema.
 };
 
-// An operation of a contract, as its client sees it. A constant.
+// An operation of a contract, as the client of a service sees it. A constant.
 struct Operation {
-  std::string_view id;  // "getProduct", or the method and path of an operation that has none.
+  std::string_view id;  // The operationId, such as "getProduct"; the method and the path if there is no operationId.
   http::Method method;
   std::string_view path;  // "/products/{id}"
   std::string_view accept = {};
@@ -50,8 +50,8 @@ struct Operation {
   std::span<const Alternative> security = {};
 };
 
-// How well a media type matches a declared one: 3 exactly, 2 as "text/*", 1 as "*/*", 0 not at all. Parameters are
-// ignored.
+// How well a media type matches a declared one: 3 if they are equal, 2 if "text/*" matches, 1 if "*/*" matches, 0 if it
+// does not match. Parameters are ignored.
 int fit(std::string_view declared, std::string_view media_type) noexcept;
 
 class Reply {
@@ -59,22 +59,22 @@ class Reply {
   Reply(const Operation& operation, http::Status status, std::string_view head, std::string_view body) noexcept
       : operation_(operation), status_(status), head_(head), body_(body) {}
 
-  // Finds the declared response that matches this response; index() is valid after a success.
+  // Finds the declared response that matches this response; if that succeeds, index() is valid.
   Result<> match();
   std::size_t index() const noexcept { return index_; }
   http::Status status() const noexcept { return status_; }
   const Expected& expected() const noexcept { return operation_.responses[index_]; }
-  // The values of all fields with that name, joined by commas.
+  // The values of all fields with this name, joined by commas.
   std::optional<std::string> header(std::string_view name) const;
   std::string_view body() const noexcept { return body_; }
 
-  // Reads the content of the response: for generated code, after match().
+  // For generated code: reads the content of the response; call it after match().
   template <auto read, class To>
   Result<> json(To& to) const {
     return read_json(&internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
   void text(std::string& to) const { to = body_; }
-  // `form` is Text, Bare, Either, a list of one of these, or Json.
+  // `form` is Text, Bare, Either, a list of one of them, or Json.
   template <auto read, class To>
   Result<> header(std::string_view name, Form form, bool is_required, To& to) const {
     const auto given = header(name);
@@ -82,7 +82,8 @@ class Reply {
     return read_header(name, form, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
 
-  // "returned 404 Not Found", followed by a colon and at most 200 bytes of the problem's detail (RFC 9457).
+  // Returns "returned 404 Not Found"; if the body is a problem (RFC 9457), a colon and at most 200 bytes of its detail
+  // follow.
   std::string described() const;
   static constexpr std::size_t detail_bytes_max = 200;
 

@@ -40,7 +40,7 @@ void Response::set_header_json(std::string_view name, std::string_view json) {
     return;
   }
   in.begin_array();
-  // A separate field for each element, because Set-Cookie is not a list (RFC 6265 §3).
+  // Each element gets a separate field, because Set-Cookie is not a list (RFC 6265 §3).
   if (http::equals_ignore_case(name, "Set-Cookie")) {
     while (in.next_element()) response_.header(name, text());
     return;

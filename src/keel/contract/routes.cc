@@ -11,7 +11,7 @@
 namespace keel::contract {
 namespace {
 
-// The request struct of an operation, in the request's arena.
+// Creates the request struct of an operation in the request's arena.
 class Room {
  public:
   Room(const internal::Call& call, Arena& arena) : call_(call), at_(arena.allocate(call.size, call.alignment)) {
@@ -38,7 +38,7 @@ Task<http::Response> serve_any(void* handler, const Route& operation, http::Requ
   co_return std::move(call.response(task.promise())).response();
 }
 
-// For an operation that reads the files of a form as they arrive.
+// Serves an operation that reads the files of a form as they arrive.
 Task<http::Response> serve_form(void* handler, const Route& operation, http::Request& http) {
   const internal::Call& call = *operation.call;
   const Room room(call, http.arena());

@@ -1,4 +1,4 @@
-// keel/contract/routes.h — registers the routes of a contract: for generated code.
+// keel/contract/routes.h — for generated code: registers the routes of a contract.
 //
 //   constexpr keel::contract::Route get_product = {
 //       .method = keel::http::Method::Get,
@@ -9,11 +9,11 @@
 //   };
 //   routes.serve(operations, &handler);              // a list of pointers to such constants
 //
-// Errors:   those of http::Router::add(): a pattern that is malformed or already exists is a bug and aborts.
-// Lifetime: a value that views the router.
-// Threads:  as the router: one, before the server starts.
-// Cost:     a request runs two tasks: that of its operation, and one around it. The arguments are in the request's
-//           arena.
+// Errors:   those of http::Router::add(): a pattern that is malformed or already exists is a bug, which aborts.
+// Lifetime: a value that contains a view of the router.
+// Threads:  as for the router: a single thread, before the server starts.
+// Cost:     a request runs two tasks: the task of its operation, and a task that awaits it. The arguments are allocated
+//           in the request's arena.
 
 #pragma once
 
@@ -39,13 +39,14 @@ class Verifiers;
 
 namespace internal {
 
-// The type-dependent work of the coroutine that serves an operation. The coroutine is the same for all operations,
-// because a coroutine for each would take most of the compile time of a contract; the functions here do very little.
+// The functions for serving an operation that depend on its types; a coroutine in routes.cc does the rest of the work.
+// The coroutine is the same for all operations, because one coroutine for each operation would take most of the compile
+// time of a contract; the functions in this struct are small.
 struct Call {
-  std::size_t size;  // The size of the request struct.
+  std::size_t size;  // The size of the operation's request struct.
   std::size_t alignment;
   void (*make)(void* request);
-  void (*end)(void* request) noexcept;  // Null: there is nothing to destroy.
+  void (*end)(void* request) noexcept;  // Destroys the request struct; null if its destructor does nothing.
   keel::internal::AnyTask (*call)(void* handler, http::Request& http, const void* request, FormReader* files);
   Response& (*response)(PromiseCore& promise) noexcept;
 };
@@ -63,7 +64,7 @@ struct CallOf<operation> {
   static constexpr Call table = {sizeof(Q), alignof(Q), &make, std::is_trivially_destructible_v<Q> ? nullptr : &end,
                                  &call,     &response};
 };
-// A function that takes the files of a form (files.h).
+// For a member function that takes the files of a form (files.h).
 template <class R, class H, class Q, class F, Task<R> (H::*operation)(http::Request&, const Q&, F)>
 struct CallOf<operation> {
   static keel::internal::AnyTask call(void* handler, http::Request& http, const void* request, FormReader* files) {
@@ -79,20 +80,21 @@ struct CallOf<operation> {
 
 }  // namespace internal
 
-// The table for a member function of a handler: Task<GetProductResponse> (http::Request&, const GetProductRequest&),
-// with AddPictureFiles as a third parameter if the operation reads the files of a form as they arrive.
+// The table for a member function of a handler; the function has the type Task<GetProductResponse> (http::Request&,
+// const GetProductRequest&), with AddPictureFiles as a third parameter if the operation reads the files of a form as
+// they arrive.
 template <auto operation>
 inline constexpr const internal::Call* call_of = &internal::CallOf<operation>::table;
 
 // The media types of most bodies.
 inline constexpr std::string_view json_only[] = {"application/json"};
 
-// An operation, as a constant of the program.
+// An operation; the generated code contains it as a constant.
 struct Route {
   http::Method method;
   std::string_view pattern;
-  const internal::Call* call;  // Works only with a handler of the type that it was made for.
-  // The input of the operation (input.h); null: the operation takes nothing from the client.
+  const internal::Call* call;  // The handler must have the type for which this table was made.
+  // How the input of the operation is read (input.h); null if the operation takes nothing from the client.
   const Asked* asked = nullptr;
   bool streams_body = false;  // This and the next two members are as in http::RouteOptions.
   std::span<const std::string_view> consumes = {};
@@ -104,25 +106,26 @@ class Routes {
  public:
   Routes(http::Router& router) : group_(router.group("")) {}
   Routes(const http::Group& group) : group_(group) {}
-  // Routes with this prefix.
+  // Returns routes that have this prefix.
   Routes below(std::string_view prefix) const {
     Routes routes(*this);
     routes.group_ = routes.group_.group(prefix);
     return routes;
   }
-  // The same routes with this limit for bodies that handlers read themselves; with nullopt, the server's limit applies.
+  // Returns the same routes, but with this limit for bodies that handlers read themselves; with nullopt, the server's
+  // limit applies.
   Routes streaming(std::optional<std::size_t> bytes_max) const {
     Routes routes(*this);
     routes.streamed_bytes_max_ = bytes_max;
     return routes;
   }
 
-  // Adds operations of a handler, which outlives the router.
+  // Adds operations that `handler` serves; the handler must outlive the router.
   void serve(std::span<const Route* const> operations, void* handler) const;
-  // Adds operations, some of which require credentials (security.h).
+  // Adds operations of which some require credentials, which `verifiers` checks (security.h).
   void serve(std::span<const Route* const> operations, void* handler, std::span<const Scheme> schemes,
              Verifiers& verifiers) const;
-  // The same routes; this middleware is around the operations that are added through the result.
+  // Returns the same routes, but with this middleware around the operations that are added through the result.
   template <class M>
   Routes with(M middleware) const {
     Routes routes(*this);

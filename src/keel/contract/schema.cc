@@ -18,11 +18,12 @@ using json::Kind;
 using json::Value;
 
 constexpr int depth_max = 512;
-// A list of at most this many elements is checked by comparing each element with every other one.
+// Up to this many elements of a list are compared in pairs; in a longer list, only elements with equal hashes are
+// compared.
 constexpr std::size_t pairwise_max = 16;
 constexpr int meant_depth_max = 4;
 
-// The position of a value within the checked value.
+// The position of a value within the value that is checked.
 struct Path {
   const Path* up = nullptr;
   std::string_view key = {};
@@ -47,7 +48,7 @@ void append_pointer(std::string& to, const Path& path) {
   }
 }
 
-// The elements or members of a value that have been evaluated (JSON Schema 2020-12 §11), one bit for each.
+// Marks for the elements or members of a value that have been evaluated (JSON Schema 2020-12 §11), one bit for each.
 struct Seen {
   std::size_t at;
   std::size_t count;
@@ -80,13 +81,13 @@ class Run {
   }
 
  private:
-  // A schema that is being evaluated, and those around it.
+  // A schema that is being evaluated, linked to the schemas that led to it.
   struct Frame {
     const Schema& schema;
     const Value& value;
     const Frame* around;
   };
-  // While this object exists, no violation is reported, and no property of the enclosing schemas is excused.
+  // While a Quietly exists, no violation is reported, and no property of the enclosing schemas is excused.
   class Quietly {
    public:
     explicit Quietly(Run& run) noexcept
@@ -125,7 +126,8 @@ class Run {
     return false;
   }
 
-  // Returns false, for an invalid value. `keyword` is a literal, `words` returns the message.
+  // Adds a violation; returns false, because the value is invalid. `keyword` must be a literal; `words` is a function
+  // that returns the message.
   template <class Words>
   bool refuse(const Path& path, std::string_view keyword, Words&& words) {
     if (!is_quiet_) tell(path, keyword, words());
@@ -166,7 +168,7 @@ class Run {
     return is_valid;
   }
 
-  // Whether a member that is required and absent may be absent.
+  // Whether the required member `name` may be absent from `value` all the same.
   [[gnu::cold, gnu::noinline]] bool is_excused(std::string_view name, const Value& value) {
     if (excuse_ == Excuse::None) return false;
     for (const Frame* at = top_; at != nullptr && &at->value == &value; at = at->around) {
@@ -190,7 +192,7 @@ class Run {
     return found != rules.properties.end() && found->name == name ? &*found : nullptr;
   }
 
-  // Includes the members and elements that no other keyword has evaluated.
+  // Evaluates `schema`, and then `rest` for the members and elements that no other keyword has evaluated.
   [[gnu::noinline]] bool judge_all(const Schema& schema, const Schema& rest, const Value& value, const Path& path,
                                    const Seen* outer) {
     const std::size_t before = scratch_.size();
@@ -218,7 +220,7 @@ class Run {
     return is_valid;
   }
 
-  // A member that no property describes.
+  // Evaluates the schema for a member that no property describes.
   bool evaluate_other(const Schema& schema, const Value& member, const Path& path, std::string_view keyword) {
     if (schema.types == 0) return refuse(path, keyword, [] { return std::string("is not a field of this object"); });
     return &schema == &anything || evaluate(schema, member, path, nullptr);
@@ -226,7 +228,7 @@ class Run {
 
   bool judge(const Schema& schema, const Value& value, const Path& path, const Seen* seen) {
     if (schema.types != Schema::all_types && (schema.types & internal::type_of(value)) == 0) {
-      // `false` is {"not": {}} (JSON Schema 2020-12 §4.3.2).
+      // The schema `false` is equivalent to {"not": {}} (JSON Schema 2020-12 §4.3.2).
       return refuse(path, schema.types == 0 ? "not" : "type", [&] { return internal::words_of_types(schema.types); });
     }
     bool is_valid = true;
@@ -289,7 +291,8 @@ class Run {
   bool judge_text(const TextRules& rules, std::string_view text, const Path& path) {
     if (!work(text.size() / 64)) return false;
     bool is_valid = true;
-    // A character has one to four bytes: so for most lengths no character needs to be counted.
+    // A character has one to four bytes, so the number of bytes usually shows the result, and the characters need not
+    // be counted.
     if (text.size() > rules.length_max || (text.size() + 3) / 4 < rules.length_min) {
       const std::size_t length = characters_of(text);
       if (length < rules.length_min || length > rules.length_max) {
@@ -318,7 +321,7 @@ class Run {
     if (rules.is_unique) {
       if (const std::size_t second = second_of(elements); second != elements.size()) {
         is_valid = refuse(Path{.up = &path, .index = second, .is_index = true}, "uniqueItems",
-                          [] { return std::string("must not be equal to an element before it"); });
+                          [] { return std::string("must not be equal to an earlier element"); });
       }
       if (has_given_up_) return false;
     }
@@ -358,7 +361,7 @@ class Run {
     return refuse(path, keyword, [&] { return internal::words_of_contains(rules); });
   }
 
-  // The first element that equals an earlier one, or the number of elements.
+  // Returns the index of the first element that equals an earlier element, or the number of elements if there is none.
   std::size_t second_of(std::span<const Value> elements) {
     if (elements.size() <= pairwise_max) {
       for (std::size_t i = 1; i < elements.size(); ++i) {
@@ -382,8 +385,8 @@ class Run {
       std::sort(order, order + count, [&](std::uint64_t a, std::uint64_t b) {
         return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : a < b;
       });
-      // Elements with the same hash are usually equal. If a client constructs collisions, comparing them uses up the
-      // work.
+      // Elements with the same hash are usually equal. If a client constructs collisions, the comparisons use up the
+      // work that the check may do.
       for (std::size_t i = 1; i < count; ++i) {
         for (std::size_t j = i; j-- > 0 && hashes[order[j]] == hashes[order[i]] && order[i] < second;) {
           if (elements[order[i]] == elements[order[j]]) second = order[i];
@@ -463,11 +466,12 @@ class Run {
     evaluate(schema, name, path, nullptr);
     wrong_ = outer;
     return refuse(path, "propertyNames", [&] {
-      return "has a name that " + (of_name.empty() ? std::string("is not allowed") : of_name[0].message);
+      return "has an invalid name, which " + (of_name.empty() ? std::string("is not allowed") : of_name[0].message);
     });
   }
 
-  // Reports no violations; the members and elements that it has evaluated count only if the value is valid.
+  // Evaluates the schema without reporting violations; the evaluated members and elements of the value are marked only
+  // if the value is valid.
   bool try_one(const Schema& schema, const Value& value, const Path& path, const Seen* seen) {
     const Quietly quietly(*this);
     if (seen == nullptr) return evaluate(schema, value, path, nullptr);
@@ -535,12 +539,13 @@ class Run {
     if (valid == 1) return true;
     if (valid == 0) return explain(alternatives, value, path, "oneOf", "must match exactly one of ");
     return refuse(path, "oneOf", [&] {
-      return "must match exactly one of " + std::to_string(alternatives.size()) + " alternatives, and matches " +
+      return "must match exactly one of " + std::to_string(alternatives.size()) + " alternatives, but matches " +
              std::to_string(valid);
     });
   }
 
-  // The value matches no alternative. The most helpful message is about the alternative that the client meant.
+  // Reports a value that matches no alternative. A message about the alternative that the client meant is the most
+  // helpful one.
   bool explain(Schemas alternatives, const Value& value, const Path& path, std::string_view keyword,
                const char* words) {
     if (is_quiet_) return false;
@@ -562,7 +567,7 @@ class Run {
       return refuse(path, "type", [&] { return internal::words_of_types(types); });
     return refuse(path, keyword, [&] {
       return words + std::to_string(alternatives.size()) +
-             (alternatives.size() == 1 ? " alternative" : " alternatives, and matches none");
+             (alternatives.size() == 1 ? " alternative" : " alternatives, but matches none");
     });
   }
 
@@ -573,8 +578,8 @@ class Run {
     return types;
   }
 
-  // Guesses the intended alternative: by the type of the value, by the constants and enumerations of the value and its
-  // members, and by the required members.
+  // Guesses whether this alternative is the intended one: by the type of the value, by the constants and enumerations
+  // of the value and its members, and by the required members.
   bool is_meant(const Schema& schema, const Value& value, bool needs_required, int depth) {
     if (!work(1)) return false;
     if ((schema.types & internal::type_of(value)) == 0) return false;

@@ -4,23 +4,22 @@
 //   Violations wrong;
 //   if (!check(value, pet, wrong)) …   // "/name must have 1 to 80 characters"
 //
-// Keywords:   All keywords of JSON Schema 2020-12, except those that docs/contract.md lists as unsupported. A default
-//             Schema accepts every value.
-// Numbers:    Compared exactly, with the values that json::Value has. Multiples are computed in decimal: 0.3 is a
-//             multiple of 0.1. A number with a fraction, an exponent or more than 64 bits has the value of the shortest
-//             decimal that reads back as its double.
+// Keywords:   All keywords of JSON Schema 2020-12, except those that docs/contract.md lists as unsupported. A
+//             default-constructed Schema accepts every value.
+// Numbers:    Numbers are compared exactly, by the values that json::Value holds. Multiples are computed in decimal, so
+//             0.3 is a multiple of 0.1. A number with a fraction, an exponent or more than 64 bits has the value of the
+//             shortest decimal that reads back as its double.
 // Text:       Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
 // Violations: At most Violations::count_max; violations of members and elements are in the order of the text. For anyOf
-//             and oneOf, the violations of the alternative that the value is meant for are reported, if the
-//             alternative's types, constants, enumerations and required members identify it; otherwise there is a
-//             single violation.
-// Bounds:     work_max and work_per_value, and a nesting of 512 schemas. A value that would exceed a bound is not
-//             checked to its end: check() adds a violation and returns false.
-// Lifetime:   Tables are constants. They outlive their users, and may refer to one another in circles.
+//             and oneOf, if the types, constants, enumerations and required members of the alternatives show which of
+//             them is meant, the violations of that alternative are reported; otherwise there is a single violation.
+// Bounds:     work_max and work_per_value limit the work, and schemas may be nested up to 512 deep. If checking a value
+//             would exceed a bound, the check ends early: check() adds a violation and returns false.
+// Lifetime:   Tables are constants. The tables must outlive their users, and may refer to one another in cycles.
 // Threads:    Any.
 // Cost:       No heap for a valid value, except for a list of more than 31 elements with is_unique, and for a value of
 //             more than about 4,000 elements that is checked with unevaluatedItems or unevaluatedProperties. A check
-//             uses at most half a megabyte of stack.
+//             uses at most 512 KiB of stack.
 
 #pragma once
 
@@ -57,11 +56,11 @@ struct Number {
         real(std::floating_point<T> ? static_cast<double>(value) : 0) {}
 
   Kind kind = Kind::Signed;
-  std::uint64_t whole = 0;  // The number is in two's complement if the kind is Signed.
+  std::uint64_t whole = 0;  // The number, in two's complement if the kind is Signed.
   double real = 0;
 };
 
-// A bound of a number.
+// The minimum or maximum of a number.
 struct Limit {
   enum class Kind : std::uint8_t { None, Inclusive, Exclusive };
 
@@ -81,7 +80,7 @@ struct TextRules {
   std::size_t length_min = 0;
   std::size_t length_max = SIZE_MAX;
   const Pattern* pattern = nullptr;
-  std::string_view pattern_text = {};  // The pattern as the document has it, for the message.
+  std::string_view pattern_text = {};  // The pattern as it is written in the document; messages show it.
   Format format = Format::None;
 };
 
@@ -90,16 +89,18 @@ struct ListRules {
   std::size_t count_min = 0;
   std::size_t count_max = SIZE_MAX;
   bool is_unique = false;
-  Schemas prefix = {};            // A null schema accepts anything.
-  const Schema* items = nullptr;  // For the elements after the prefix. Null, here and below: the keyword is absent.
+  Schemas prefix = {};  // A null schema accepts every value.
+  // The schema of the elements after the prefix. If `items`, `contains` or `unevaluated` is null, the schema does not
+  // have that keyword.
+  const Schema* items = nullptr;
   const Schema* contains = nullptr;
   std::size_t contains_min = 1;
   std::size_t contains_max = SIZE_MAX;
   const Schema* unevaluated = nullptr;
 };
 
-// Which required members an object may lack (OpenAPI 3.1.1 §4.8.24.2): those that are `readOnly`, in a request; those
-// that are `writeOnly`, in a response.
+// Which required members an object may lack (OpenAPI 3.1.1 §4.8.24.2): in a request, those that are `readOnly`; in a
+// response, those that are `writeOnly`.
 enum class Excuse : std::uint8_t { None, ReadOnly, WriteOnly };
 
 // The schema of a property, by its name.
@@ -109,13 +110,13 @@ struct Property {
   Excuse excuse = Excuse::None;    // Whether the property is `readOnly` or `writeOnly`.
 };
 
-// The schema of the properties whose names match a pattern.
+// The schema of all properties whose names match a pattern.
 struct PatternProperty {
   const Pattern* pattern;
   const Schema* schema = nullptr;  // Null: accepts anything.
 };
 
-// Requirements for an object that has a member with this name.
+// What an object must satisfy if it has a member with this name.
 struct Dependency {
   std::string_view name;
   std::span<const std::string_view> required = {};
@@ -137,7 +138,7 @@ struct ObjectRules {
 
 // The keywords that combine schemas.
 struct Combination {
-  Schemas all_of = {};  // Also contains the target of a $ref.
+  Schemas all_of = {};  // The target of a $ref is one of these schemas, too.
   Schemas any_of = {};
   Schemas one_of = {};
   const Schema* none_of = nullptr;  // `not`
@@ -146,13 +147,13 @@ struct Combination {
   const Schema* otherwise = nullptr;
 };
 
-// A value of `const` or `enum`.
+// A value in `const` or `enum`.
 struct Constant {
   json::Kind kind = json::Kind::Null;
   bool boolean = false;
   Number number = {};
   std::string_view text = {};
-  const Constant* elements = nullptr;  // Elements of a list, or values of an object.
+  const Constant* elements = nullptr;  // The elements of a list, or the values of an object's members.
   const std::string_view* names = nullptr;
   std::size_t size = 0;
 };
@@ -161,14 +162,15 @@ struct Schema {
   static constexpr std::uint8_t null_bit = 1;
   static constexpr std::uint8_t boolean_bit = 2;
   static constexpr std::uint8_t integer_bit = 4;
-  static constexpr std::uint8_t number_bit = 8;  // This bit is for numbers that are not integers.
+  // This bit is for numbers that are not integers; integer_bit is for those that are.
+  static constexpr std::uint8_t number_bit = 8;
   static constexpr std::uint8_t string_bit = 16;
   static constexpr std::uint8_t list_bit = 32;
   static constexpr std::uint8_t object_bit = 64;
   static constexpr std::uint8_t all_types = 127;
 
   std::uint8_t types = all_types;  // 0: no value is valid.
-  bool has_values = false;         // Whether the value has to be one of `values`.
+  bool has_values = false;         // Whether the value must be one of `values`.
   bool is_constant = false;        // Whether `values` comes from `const` and not from `enum`.
   std::span<const Constant> values = {};
   const NumberRules* number = nullptr;
@@ -178,29 +180,30 @@ struct Schema {
   const Combination* combination = nullptr;
 };
 
-// The schemas `true` (or {}) and `false`.
+// The schemas `true` (which is the same as {}) and `false`.
 inline constexpr Schema anything{};
 inline constexpr Schema nothing{.types = 0};
 
-// The work that every check may do, plus `work_per_value` for each value within the checked value and for each 64 bytes
-// of its texts. Evaluating a schema for a value, looking at a member, and looking at 64 bytes each count as one.
+// Every check may do `work_max` units of work, plus `work_per_value` for each value within the checked value and for
+// each 64 bytes of its texts. Evaluating a schema for a value, looking at a member, and looking at 64 bytes of a text
+// are one unit each.
 inline constexpr std::size_t work_max = 50'000;
 inline constexpr std::size_t work_per_value = 256;
 
-// Whether the value is valid; if it is not, a violation is added if there is room. For `required` and
-// `dependentRequired`, a member that is excused may be absent, except within `not` and `if`. In an alternative of anyOf
-// or oneOf, only the properties that the alternative itself declares are excused, because a required name may be what
-// selects the alternative.
+// Returns whether the value is valid; if it is not, adds a violation unless `wrong` is full. A member that `excuse`
+// excuses may be absent although `required` or `dependentRequired` names it, except within `not` and `if`. In an
+// alternative of anyOf or oneOf, only the properties that the alternative itself declares are excused, because a
+// required name may be what selects the alternative.
 bool check(const json::Value& value, const Schema& schema, Violations& wrong, Excuse excuse = Excuse::None);
 
 // Checks the value that `in` is about to read, without consuming it; code that reads the value afterwards may rely on
-// its validity. Violations have the pointer and the place within the whole text. If the text is malformed, or there is
-// no room for a violation, `in` fails. The check reads the value into a json::Value, which allocates; the code
-// afterwards reads the value again. Members are excused as in a response or in a request
-// (json::ReaderOptions::is_response).
+// its validity. Violations contain the pointer and the position within the whole text. If the text is malformed, or
+// `wrong` is full, `in` fails. The check reads the value into a json::Value, which allocates; the code afterwards reads
+// the value again. Members are excused as in a response if json::ReaderOptions::is_response is set, otherwise as in a
+// request.
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
-// The index of the first schema that matches the value that `in` is about to read; the value stays unread. -1 when none
-// matches or the value is malformed.
+// The index of the first schema that matches the value that `in` is about to read; -1 if no schema matches or the value
+// is malformed. The value stays unread.
 int choose_ahead(json::Reader& in, std::span<const Schema* const> schemas);
 
 }  // namespace keel::contract

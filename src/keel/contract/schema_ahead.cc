@@ -18,8 +18,8 @@ std::string unescaped(std::string_view token) {
   return key;
 }
 
-// Moves to the next element or to the member with that name; false when there is none: the reader has then left the
-// container.
+// Moves to the next element, or to the member with that name; returns false when there is none, in which case the
+// reader has left the container.
 bool enter(json::Reader& in, std::string_view token) {
   if (in.peek() == json::Kind::Array) {
     std::size_t index = 0;
@@ -40,8 +40,8 @@ bool enter(json::Reader& in, std::string_view token) {
   return false;
 }
 
-// The position of the value at that pointer within the text; if there is no such value, the end of the object that
-// lacks it.
+// The position, within the text, of the value to which the pointer leads; if there is no such value, the end of the
+// object in which the value is missing.
 json::Problem place_of(std::string_view text, std::string_view pointer) {
   Arena arena;
   json::Reader in(text, arena);
@@ -90,7 +90,8 @@ bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
     has_room = wrong.add(std::move(moved));
     if (!has_room) break;
   }
-  if (has_room && found.has_more()) has_room = wrong.add({});  // There is no more room, which has_more() then reports.
+  // `wrong` is full now, because `found` was full. Adding one more violation makes wrong.has_more() true.
+  if (has_room && found.has_more()) has_room = wrong.add({});
   if (!has_room) {
     in.peek();
     in.fail("");

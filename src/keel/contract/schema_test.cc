@@ -105,19 +105,19 @@ TEST(Schema, a_violation_says_what_is_expected) {
       {R"({"pattern": "b$"})", "\"ab\"", "valid"},
       {R"({"format": "ipv4"})", "\"1.2.3\"", " expected an IPv4 address such as 192.0.2.1"},
       {R"({"minItems": 1})", "[]", " must have at least 1 element"},
-      {R"({"uniqueItems": true})", "[1, {}, 1.0]", "/2 must not be equal to an element before it"},
+      {R"({"uniqueItems": true})", "[1, {}, 1.0]", "/2 must not be equal to an earlier element"},
       {R"({"prefixItems": [{"type": "string"}], "items": false})", R"([1, 2])",
        "/0 expected a string; /1 is not allowed here"},
-      {R"({"contains": {"const": 7}})", "[1]", " must have at least 1 element that is 7"},
+      {R"({"contains": {"const": 7}})", "[1]", " must have at least 1 element equal to 7"},
       {R"({"contains": {"type": "string"}, "minContains": 2, "maxContains": 3})", "[\"a\"]",
-       " must have 2 to 3 elements that matches the schema of contains"},
+       " must have 2 to 3 elements matching the schema in 'contains'"},
       {R"({"maxProperties": 1})", R"({"a": 1, "b": 2})", " must have at most 1 field"},
       {R"({"required": ["a", "x/y~z"]})", "{}", "/a is required; /x~1y~0z is required"},
       {R"({"properties": {"a": {"type": "string"}}, "additionalProperties": false})", R"({"a": 1, "b": 2})",
        "/a expected a string; /b is not a field of this object"},
       {R"({"patternProperties": {"^a": {"type": "string"}}})", R"({"ab": 1, "ba": 2})", "/ab expected a string"},
       {R"({"propertyNames": {"maxLength": 2}})", R"({"abc": 1})",
-       "/abc has a name that must have at most 2 characters"},
+       "/abc has an invalid name, which must have at most 2 characters"},
       {R"({"dependentRequired": {"a": ["b"]}})", R"({"a": 1})", "/b is required where 'a' is given"},
       {R"({"dependentSchemas": {"a": {"maxProperties": 1}}})", R"({"a": 1, "b": 1})", " must have at most 1 field"},
       {R"({"properties": {"a": {}}, "unevaluatedProperties": false})", R"({"b": 1})",
@@ -142,16 +142,16 @@ TEST(Schema, of_alternatives_the_one_that_is_meant_says_what_is_wrong) {
 
   EXPECT_EQ(said(pets, R"({"kind": "cat", "lives": 10})"), "/lives must be at most 9");
   EXPECT_EQ(said(pets, R"({"kind": "dog", "name": ""})"), "/name must have at least 1 character");
-  EXPECT_EQ(said(pets, R"({"kind": "cow"})"), " must match exactly one of 2 alternatives, and matches none");
+  EXPECT_EQ(said(pets, R"({"kind": "cow"})"), " must match exactly one of 2 alternatives, but matches none");
   EXPECT_EQ(said(R"({"anyOf": [{"type": "string", "minLength": 1}, {"type": "null"}]})", "\"\""),
             " must have at least 1 character");
   EXPECT_EQ(said(R"({"anyOf": [{"type": "string"}, {"type": "null"}]})", "1"), " expected a string or null");
   EXPECT_EQ(said(R"({"anyOf": [{"required": ["a"], "minProperties": 2}, {"required": ["b"]}]})", R"({"a": 1})"),
             " must have at least 2 fields");
   EXPECT_EQ(said(R"({"anyOf": [{"minimum": 5}, {"multipleOf": 2}]})", "1"),
-            " must match one of 2 alternatives, and matches none");
+            " must match one of 2 alternatives, but matches none");
   EXPECT_EQ(said(R"({"oneOf": [{"minimum": 5}, {"multipleOf": 2}, true]})", "6"),
-            " must match exactly one of 3 alternatives, and matches 3");
+            " must match exactly one of 3 alternatives, but matches 3");
 }
 
 TEST(Schema, numbers_are_compared_and_divided_exactly) {

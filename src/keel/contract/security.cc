@@ -27,7 +27,7 @@ const http::BasicScheme& basic() {
   return scheme;
 }
 
-// Adds the challenge of another response, unless the rejection already has it.
+// Adds the challenge of another response to `refusal`, unless it already has that challenge.
 void add_challenge(http::Response& refusal, const http::Response& other) {
   const auto challenge = other.field("WWW-Authenticate");
   if (!challenge) return;
@@ -106,7 +106,7 @@ Task<http::Response> Authorization::operator()(http::Request& request, http::Nex
       if (!missing) continue;
       has_all = false;
       using enum http::Status;
-      // A malformed credential is more informative than a missing one.
+      // A rejection because of a malformed credential is more informative than one because of a missing credential.
       if (!refusal || (missing->status() == BadRequest && refusal->status() != BadRequest)) {
         refusal = std::move(missing);
       } else if (missing->status() == Unauthorized && refusal->status() == Unauthorized) {

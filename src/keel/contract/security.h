@@ -1,16 +1,16 @@
-// keel/contract/security.h — enforces the `security` of a contract's operations: for generated code.
+// keel/contract/security.h — for generated code: enforces the `security` of a contract's operations.
 //
-// A contract's `security` lists alternatives, each of which needs one or several schemes. They are tried in order. The
-// first alternative whose credentials are all present decides: its verifiers accept or reject the request. When no
-// alternative has all of its credentials, the response is 401, with a WWW-Authenticate for each missing scheme. An
-// alternative without schemes lets every request pass.
+// A contract's `security` lists alternatives, each of which needs one or several schemes. The alternatives are tried in
+// order. The first alternative whose credentials are all present decides: its verifiers accept or reject the request.
+// When no alternative has all of its credentials, the response is 401, with a WWW-Authenticate field for each missing
+// scheme. An alternative without schemes accepts every request.
 //
-// Verifiers: functions of the class Security that the contract's code declares. Such a function returns normally if the
-//            client is allowed, and ends with an error if it is not: Unauthenticated becomes 401, PermissionDenied 403,
-//            and a failure of the verifier itself the 5xx status of its code. It stores the identity of the client in
-//            the request, by Request::set().
-// Errors:    an invalid name of a header is a bug, and aborts when an Authorization is made.
-// Threads:   an Authorization is made on one thread, and called on every worker of the router.
+// Verifiers: the functions of the class Security, which generated code declares. A verifier returns normally if the
+//            client is allowed, and with an error if it is not: Unauthenticated becomes 401, PermissionDenied becomes
+//            403, and a failure of the verifier itself becomes the 5xx status of its code. The function stores the
+//            identity of the client in the request, by Request::set().
+// Errors:    an invalid name of a header is a bug, which aborts when the Authorization is constructed.
+// Threads:   an Authorization is constructed on one thread, and called on every worker of the router.
 // Cost:      a task for each verifier that is called; heap memory only for a rejection.
 
 #pragma once
@@ -40,12 +40,14 @@ class Verifiers {
   ~Verifiers() = default;
 };
 
-// Middleware around the routes of an operation; it decides as soon as the head has arrived.
+// Middleware around the routes of an operation; it accepts or rejects a request when the head of the request has
+// arrived, before the body arrives.
 class Authorization {
  public:
-  using KeptAround = void;  // Lets the router keep it (http/server/middleware.h).
+  // Allows a router to store this middleware although it returns a Task (http/server/middleware.h).
+  using KeptAround = void;
 
-  // The three arguments outlive the router.
+  // The objects to which the three arguments refer must outlive the router.
   Authorization(std::span<const Scheme> schemes, std::span<const Alternative> alternatives, Verifiers& verifiers);
 
   Task<http::Response> operator()(http::Request& request, http::Next next);
@@ -55,7 +57,8 @@ class Authorization {
   http::Response rejected(std::size_t scheme) const;
 
   std::span<const Scheme> schemes_;
-  std::vector<std::optional<http::ApiKeyScheme>> keys_;  // An element is set if its scheme is an API key.
+  // An element has a value if its scheme is an API key in a header or a query.
+  std::vector<std::optional<http::ApiKeyScheme>> keys_;
   std::span<const Alternative> alternatives_;
   Verifiers* verifiers_;
 };

@@ -1,14 +1,14 @@
-// keel/contract/upload.h — the bytes that a client sends: a body, or a file of a form (client.h).
+// keel/contract/upload.h — the bytes that a client uploads: a body, or a file of a form (client.h).
 //
 //   api::AddPictureUpload files;
 //   files.picture = {.content = png, .filename = "cat.png", .content_type = "image/png"};
 //   files.original = {.content = {[&](http::ClientBodyWriter& body) { return write_file(body); }, size}};
 //   co_await pictures.add_picture(request, files).value();
 //
-// Lifetime: an Upload keeps a std::string that is moved into it. Other bytes are only viewed, and must live until the
-//           function of the client is called, which copies them. A function that writes the bytes is kept until the
-//           call has ended, and everything that it refers to must live until then.
-// Threads:  a value, which can be moved.
+// Lifetime: a std::string that is moved into an Upload is owned by the Upload. Other bytes are only viewed. They must
+//           live until the client's function is called; the function copies them. A function that writes the bytes is
+//           kept until the call has ended, and everything that it refers to must live until then.
+// Threads:  a value, which is movable.
 
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace keel::contract {
 
-// Bytes that are already there, or a function that writes them while they are sent (ClientRequest::stream).
+// The bytes themselves, or a function that writes them while they are sent (ClientRequest::stream).
 class Upload {
  public:
   Upload() = default;  // No body.
@@ -32,7 +32,7 @@ class Upload {
     requires std::convertible_to<const T&, std::string_view>
   Upload(const T& bytes) : bytes_(std::string_view(bytes)) {}
   Upload(std::string&& bytes) noexcept : kept_(std::move(bytes)) {}
-  // With a length, the function must write exactly that many bytes.
+  // If `length` is given, the function must write exactly that many bytes.
   template <class F>
     requires(std::is_invocable_r_v<Task<>, F&, http::ClientBodyWriter&> &&
              !std::same_as<std::remove_cvref_t<F>, Upload>)
@@ -53,10 +53,11 @@ class Upload {
 
 // A file of a form.
 struct FormFile {
-  // A file without content is not sent; if the contract requires the file, that is an error.
+  // If there is no content, the file is not sent, which is an error if the contract requires the file.
   Upload content;
-  std::string filename = {};      // The name that the service sees; empty: the name of the field.
-  std::string content_type = {};  // Empty: the only media type of the contract, or application/octet-stream.
+  std::string filename = {};  // The name that the service receives; if empty, the name of the field is sent.
+  // The media type; if empty, the only one that the contract allows, or application/octet-stream.
+  std::string content_type = {};
 };
 
 }  // namespace keel::contract

@@ -93,7 +93,8 @@ Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form
   const auto value = [&](std::size_t at) { return std::uint32_t{values[static_cast<unsigned char>(digits[at])]}; };
   const auto first_wrong = [&](std::size_t from) {
     while (value(from) != none) ++from;
-    return wrong(from, digits[from] == '=' ? "is padding, which is not allowed there" : "is not in the alphabet");
+    return wrong(from,
+                 digits[from] == '=' ? "is padding, which is not allowed at this position" : "is not in the alphabet");
   };
 
   std::byte* to = out.data();
@@ -115,12 +116,13 @@ Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form
     if (value(at) == none) return first_wrong(at);
   }
   if (rest == 1)
-    return wrong(digits.size(), "is missing: a single character in the last group of four is less than a byte");
-  if (is_padded(form) && text.size() % 4 != 0) return wrong(text.size(), "is missing: this form ends with padding");
+    return wrong(digits.size(),
+                 "is missing: the last group has one character, which holds only 6 of the 8 bits of a byte");
+  if (is_padded(form) && text.size() % 4 != 0) return wrong(text.size(), "is missing: this form must end with padding");
   if (rest == 0) return size;
   const std::uint32_t word = value(whole) << 18 | value(whole + 1) << 12 | (rest == 3 ? value(whole + 2) << 6 : 0);
   if ((word & (rest == 3 ? 0xff : 0xffff)) != 0) {
-    return wrong(digits.size() - 1, "has bits beyond the last byte, which must be zero");
+    return wrong(digits.size() - 1, "has bits that go beyond the last byte; these must be zero");
   }
   to[0] = static_cast<std::byte>(word >> 16);
   if (rest == 3) to[1] = static_cast<std::byte>(word >> 8);

@@ -93,17 +93,18 @@ TEST(Base64, says_which_byte_is_wrong_and_why) {
   EXPECT_EQ(why_not("Zm9v!mFy", Form::Standard), "base64: byte 4 is not in the alphabet");
   EXPECT_EQ(why_not("Zm9vYm\n=", Form::Standard), "base64: byte 6 is not in the alphabet");
   EXPECT_EQ(why_not(std::string_view("Zm9\0", 4), Form::Standard), "base64: byte 3 is not in the alphabet");
-  EXPECT_EQ(why_not("Zm9vYg", Form::Standard), "base64: byte 6 is missing: this form ends with padding");
-  EXPECT_EQ(why_not("Zm9vYg==", Form::Url), "base64: byte 6 is padding, which is not allowed there");
-  EXPECT_EQ(why_not("Zg==Zg==", Form::Standard), "base64: byte 2 is padding, which is not allowed there");
-  EXPECT_EQ(why_not("====", Form::Standard), "base64: byte 0 is padding, which is not allowed there");
+  EXPECT_EQ(why_not("Zm9vYg", Form::Standard), "base64: byte 6 is missing: this form must end with padding");
+  EXPECT_EQ(why_not("Zm9vYg==", Form::Url), "base64: byte 6 is padding, which is not allowed at this position");
+  EXPECT_EQ(why_not("Zg==Zg==", Form::Standard), "base64: byte 2 is padding, which is not allowed at this position");
+  EXPECT_EQ(why_not("====", Form::Standard), "base64: byte 0 is padding, which is not allowed at this position");
   EXPECT_EQ(why_not("Zm9vY", Form::Url),
-            "base64: byte 5 is missing: a single character in the last group of four is less than a byte");
+            "base64: byte 5 is missing: the last group has one character, which holds only 6 of the 8 bits of a byte");
 }
 
 TEST(Base64, rejects_bits_beyond_the_last_byte) {
-  EXPECT_EQ(why_not("Zh==", Form::Standard), "base64: byte 1 has bits beyond the last byte, which must be zero");
-  EXPECT_EQ(why_not("Zm9", Form::Url), "base64: byte 2 has bits beyond the last byte, which must be zero");
+  EXPECT_EQ(why_not("Zh==", Form::Standard),
+            "base64: byte 1 has bits that go beyond the last byte; these must be zero");
+  EXPECT_EQ(why_not("Zm9", Form::Url), "base64: byte 2 has bits that go beyond the last byte; these must be zero");
   EXPECT_EQ(decode("Zm8", Form::Url).value(), "fo");
 }
 

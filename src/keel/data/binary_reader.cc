@@ -22,7 +22,7 @@ namespace {
 using internal::Head;
 using internal::Token;
 
-// Whether a CBOR tag only says how to show or convert the value, without changing what the value is.
+// Whether a CBOR tag only suggests how to show or convert the value, and does not change what the value means.
 bool is_hint(std::uint64_t tag) noexcept {
   return (tag >= 21 && tag <= 23) || (tag >= 32 && tag <= 36) || tag == 1004 || tag == 55799;
 }
@@ -62,7 +62,7 @@ constexpr const char* too_long = "a length is larger than the bytes that follow"
 
 template <class Format>
 const char* why_no_head(const char* at, const char* end) noexcept {
-  // Finds out whether more bytes would have made the head valid.
+  // Finds out whether more bytes would have completed a valid head.
   char room[10] = {};
   const auto left = static_cast<std::size_t>(end - at);
   std::memcpy(room, at, left < sizeof room ? left : sizeof room);
@@ -80,7 +80,7 @@ Reader<Format>::Reader(std::string_view bytes, Arena& arena, ReaderOptions optio
       value_(begin_),
       arena_(arena),
       depth_max_(options.depth_max) {
-  KEEL_EXPECT(options.depth_max >= 1 && options.depth_max <= depth_limit, "depth_max of a Reader is from 1 to 64");
+  KEEL_EXPECT(options.depth_max >= 1 && options.depth_max <= depth_limit, "depth_max of a Reader must be from 1 to 64");
   if (bytes.size() > options.bytes_max) malformed("the input is larger than bytes_max");
 }
 
@@ -103,7 +103,7 @@ void Reader<Format>::fail_malformed(const char* message) noexcept {
   refuse(Problem::Cause::Syntax, message, value_);
 }
 
-// Moves to the value, after any hints.
+// Moves to the value itself, past any tags that are only hints.
 template <class Format>
 bool Reader<Format>::is_due() {
   if (failed()) [[unlikely]]
@@ -111,7 +111,7 @@ bool Reader<Format>::is_due() {
   value_ = at_;
   for (;;) {
     if (at_ == end_) [[unlikely]] {
-      malformed(begin_ == end_ ? "there are no bytes" : truncated);
+      malformed(begin_ == end_ ? "the input is empty" : truncated);
       return false;
     }
     if constexpr (!Format::has_indefinite) return true;
@@ -124,7 +124,8 @@ bool Reader<Format>::is_due() {
   }
 }
 
-// The end of the next head; null when the input has none, and then the problem has been reported.
+// Returns the end of the next head; null if the input contains no further head, in which case the problem has been
+// reported.
 template <class Format>
 const char* Reader<Format>::take_head(Head& head) {
   const char* const behind = Format::take(at_, end_, head);
@@ -175,7 +176,8 @@ bool Reader<Format>::begin_array() {
   return begin(false);
 }
 
-// Moves to the next key or element. False at the end of the container, which is then left, and after a problem.
+// Moves to the next key or element. Returns false at the end of the container, which the Reader then leaves, and after
+// a problem.
 template <class Format>
 bool Reader<Format>::step(bool is_object) {
   if (failed()) [[unlikely]]
@@ -219,7 +221,7 @@ bool Reader<Format>::take_key(std::string_view& key) {
       level_[depth_ - 1].place = 1;
       value_ = at_;
       mismatch("has a key that is not a text", "propertyNames");
-      --depth_;  // The problem is about the object.
+      --depth_;  // The problem belongs to the object, not to a member.
     }
     return false;
   }
@@ -245,7 +247,7 @@ bool Reader<Format>::next_element() {
   return true;
 }
 
-// The head of the next piece of a string; false at its end.
+// Reads the head of the string's next piece; returns false at the end of the string.
 template <class Format>
 bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
   Head head;
@@ -259,7 +261,7 @@ bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
     return false;
   }
   if (head.token != (is_text ? Token::Text : Token::Bytes) || head.number == unknown) {
-    malformed("a piece of a string has another type than the string");
+    malformed("a piece of a string has a different type from the string");
     return false;
   }
   at_ = behind;
@@ -267,8 +269,8 @@ bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
   return true;
 }
 
-// Reads the content of a text or of bytes after its head was read. `size` is unknown when the string comes in pieces,
-// which end with a break.
+// Reads the content of a text or of a byte string, after the head has been read. `size` is unknown if the string comes
+// in pieces, which end with a break.
 template <class Format>
 bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_view& to) {
   if (size != unknown) [[likely]] {
@@ -306,7 +308,7 @@ bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_vie
   return true;
 }
 
-// Reads the head, if such a string follows.
+// Reads the head if a string of this type follows.
 template <class Format>
 bool Reader<Format>::take_string(bool is_text, std::uint64_t& size) {
   Head head;
@@ -338,8 +340,8 @@ std::span<const std::byte> Reader<Format>::bytes() {
   return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
 }
 
-// A negative number is -1 - magnitude. Returns false after a problem, which is reported in the same way as for a number
-// without a `range`. The caller compares with the range.
+// A negative number is returned as `magnitude` = -1 - the number. Returns false after a problem; a problem is reported
+// with the bounds of `range`, or, without a `range`, in general words. The caller compares the number with the range.
 template <class Format>
 bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude, const IntegerRange* range) {
   if (!is_due()) return false;
@@ -356,7 +358,8 @@ bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude, const 
   if (head.token == Token::Real) {
     const auto number = std::bit_cast<double>(head.number);
     at_ = behind;
-    if (number != std::trunc(number) || std::isinf(number)) {  // NaN is not equal to itself.
+    // This comparison also rejects NaN, which is not equal to itself.
+    if (number != std::trunc(number) || std::isinf(number)) {
       mismatch("expected an integer");
       return false;
     }
@@ -365,7 +368,7 @@ bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude, const 
       mismatch(beyond, "format");
       return false;
     }
-    // -2^64 itself is the only number whose size does not fit.
+    // The absolute value of -2^64 is the only absolute value that does not fit into 64 bits.
     magnitude =
         number == -0x1p64 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(std::abs(number)) - (is_negative ? 1 : 0);
     return true;
@@ -433,7 +436,7 @@ double Reader<Format>::number() {
   std::uint64_t magnitude = 0;
   if (!integer(is_negative, magnitude, nullptr)) return 0;
   if (!is_negative) return static_cast<double>(magnitude);
-  // Converted as a whole, because a difference of doubles would be rounded twice.
+  // The absolute value is converted as one integer, because a difference of doubles would be rounded twice.
   const std::uint64_t size = magnitude + 1;
   return size == 0 ? -0x1p64 : -static_cast<double>(size);
 }
@@ -484,7 +487,7 @@ std::optional<std::uint64_t> Reader<Format>::try_tag() {
   return head.number;
 }
 
-// Call it when an item of a container has been skipped: leaves all containers of which that was the last item. True
+// Called when an item of a container has been skipped; leaves each container that ends with this item. Returns true
 // when depth_ equals `outer`.
 template <class Format>
 bool Reader<Format>::complete(int outer) noexcept {
@@ -499,7 +502,7 @@ bool Reader<Format>::complete(int outer) noexcept {
   return true;
 }
 
-// Skips a value without its content. `is_open`: the value is a container, and its items follow.
+// Skips a value except for its content. `is_open`: whether the value is a container, whose items follow.
 template <class Format>
 bool Reader<Format>::skip_head(int outer, bool& is_open) {
   is_open = false;
@@ -508,7 +511,7 @@ bool Reader<Format>::skip_head(int outer, bool& is_open) {
   do {
     const char* const behind = at_ == end_ ? nullptr : Format::take(at_, end_, head);
     if (behind == nullptr) {
-      malformed(begin_ == end_ ? "there are no bytes" : at_ == end_ ? truncated : why_no_head<Format>(at_, end_));
+      malformed(begin_ == end_ ? "the input is empty" : at_ == end_ ? truncated : why_no_head<Format>(at_, end_));
       return false;
     }
     if (head.token == Token::Break) {
@@ -587,7 +590,7 @@ Result<> Reader<Format>::finish() {
 
 template <class Format>
 Problem Reader<Format>::problem() const {
-  KEEL_EXPECT(failed(), "problem() and error() are called on a Reader that has not failed");
+  KEEL_EXPECT(failed(), "problem() and error() must be called only on a Reader that has failed");
   return {cause_, message_, static_cast<std::size_t>(where_ - begin_), keyword_};
 }
 
@@ -596,7 +599,7 @@ void Reader<Format>::append_path(Buffer& out) const {
   for (int i = 0; i < depth_; ++i) {
     const std::uint64_t place = level_[i].place;
     if ((place & 1) == 0) {
-      if (place == 0) continue;  // No element of the container has been read yet.
+      if (place == 0) continue;  // No element of this container has been read yet, so the path ends here.
       out.push_back('/');
       out.append(std::to_string(place / 2 - 1));
       continue;

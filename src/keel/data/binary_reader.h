@@ -7,8 +7,8 @@
 //     if (in.next_element()) in.fail("has more than two elements");
 //   }
 //
-// Structs need none of this: cbor.h and message_pack.h read a whole struct. The functions are those of json::Reader
-// (json_reader.h), so that one function can read a type from all three formats.
+// To read a struct, use cbor.h or message_pack.h instead: these read the whole struct. The functions are named like
+// those of json::Reader (json_reader.h), so that one function can read a type from JSON, CBOR and MessagePack.
 
 #pragma once
 
@@ -36,95 +36,100 @@ struct Head;
 struct Cbor;
 struct MessagePack;
 
-// Other: a tag or an extension that has no meaning here, or any other simple value of CBOR.
+// Other: a tag or an extension that has no meaning for the Reader, or any other simple value of CBOR.
 enum class Kind : std::uint8_t { Object, Array, String, Bytes, Number, Boolean, Null, Other, None };
 
-// How a number is written.
+// How a number is encoded.
 enum class NumberKind : std::uint8_t { Unsigned, Negative, Real };
 
-// The first problem, and where it is.
+// The first problem of the input, and its position.
 struct Problem {
   enum class Cause : std::uint8_t {
-    // The input is not in this format, or is nested too deeply: its content is unknown (HTTP: 400).
+    // The input is not in this format, or is nested too deeply, so its content is unknown (HTTP: 400).
     Syntax,
-    // The value is well-formed, but not of the requested kind or range, or breaks a rule of the caller (HTTP: 422).
+    // The value is well-formed, but does not have the requested kind or range, or breaks a rule of the caller (HTTP:
+    // 422).
     Value,
   };
   Cause cause;
   const char* message;  // A literal: "expected a string".
   std::size_t offset;   // The offset in bytes, from 0.
-  // The keyword of JSON Schema that the value violates, such as "type" or "format", or empty (violations.h).
+  // The keyword of JSON Schema that the value violates, such as "type" or "format"; may be empty (violations.h).
   const char* keyword = "";
 };
 
-// Bounds of what a reader accepts.
+// Limits of the input that a reader accepts.
 struct ReaderOptions {
-  // The maximum of open objects and arrays, 1 to 64; deeper nesting is a Syntax problem.
+  // The maximum number of objects and arrays that may be open at the same time, 1 to 64; deeper nesting is a Syntax
+  // problem.
   int depth_max = 64;
-  std::size_t bytes_max = std::size_t{256} << 20;  // A longer input is a Syntax problem before any of it is read.
+  // An input that is longer is a Syntax problem, reported before any byte is read.
+  std::size_t bytes_max = std::size_t{256} << 20;
 };
 
-// Reads one value step by step. The caller calls the function for the kind that it expects. The first problem is kept:
-// every later call returns immediately with an empty value, so that code can read without checks and call finish() at
-// the end.
+// Reads one value step by step. The caller calls the function for the kind of value that it expects. The first problem
+// is kept: every later call returns immediately with an empty value, so that the caller can read without checks and
+// call finish() at the end.
 //
 // CBOR:        lengths may be indefinite. Bignums (tags 2 and 3) are integers as far as they fit. Tags that only say
 //              how to show or convert what follows (21 to 23, 32 to 36, 1004, 55799) are passed over; any other that
 //              the caller does not ask for is a Value problem. undefined is null.
-// MessagePack: a timestamp is the extension -1.
-// Both:        keys are texts; another key is a Value problem of its object. A whole number is an integer, even when it
-//              is encoded as floating point. Texts are UTF-8. A member that occurs twice is shown twice.
+// MessagePack: a timestamp is encoded as the extension -1.
+// Both:        keys must be texts; an object with any other key has a Value problem. A whole number counts as an
+//              integer, even if it is encoded as floating point. Texts are UTF-8. If an object contains a member twice,
+//              the Reader returns it twice.
 //
-// A value must be read or skipped before the next key or element is requested: anything else is a Bug (base/bug.h).
-// Before a length or count is used, it is compared with the number of bytes left.
+// A value must be read or skipped before the next key or element is requested; otherwise, the request throws a Bug
+// (base/bug.h). Before a length or a count is used, the Reader checks that the length or count does not exceed the
+// number of bytes left.
 //
-// Lifetime: strings are views into the bytes, or into the arena when they came in pieces. Bytes and arena must outlive
-//           the Reader.
-// Threads:  one at a time.
-// Cost:     O(bytes); about 1 KB on the stack, no heap.
+// Lifetime: strings are views into the bytes, or into the arena if the strings came in pieces. The bytes and the arena
+//           must outlive the Reader.
+// Threads:  one thread at a time.
+// Cost:     O(bytes); a Reader takes about 1 KB on the stack and no heap memory.
 template <class Format>
 class Reader {
  public:
   Reader(std::string_view bytes, Arena& arena, ReaderOptions options = {});
 
-  // The kind of the next value; None at the end of the bytes or after a problem. Consumes nothing except tags without a
-  // meaning.
+  // Returns the kind of the next value; None at the end of the bytes or after a problem. Consumes nothing except tags
+  // without a meaning for the Reader.
   Kind peek();
 
   // Enters an object; then call next_key() until it returns nullopt.
   bool begin_object();
-  // The key of the next member, whose value must be read next; nullopt at the end of the object, which the reader then
-  // leaves.
+  // Returns the key of the next member, whose value must be read next; nullopt at the end of the object, which the
+  // reader then leaves.
   std::optional<std::string_view> next_key();
   bool begin_array();
-  // True when an element follows; false at the end of the array, which the reader then leaves.
+  // Returns true if an element follows; false at the end of the array, which the reader then leaves.
   bool next_element();
 
   std::string_view string();
   std::span<const std::byte> bytes();
-  // The result is exact; a number that does not fit, or is not whole, is a Value problem.
+  // The result is exact; a number that does not fit, or is not a whole number, is a Value problem.
   std::int64_t int64() { return int64(integer_range<std::int64_t>); }
   std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
-  // Reads an integer of a narrower range, as in integer_range<std::int8_t>: a number outside of it is a Value problem
-  // that names the bounds. The range of uint64() begins at 0.
+  // Reads an integer of a narrower range, such as integer_range<std::int8_t>; a number outside the range is a Value
+  // problem that names the bounds. The range passed to uint64() must begin at 0.
   std::int64_t int64(const IntegerRange& range);
   std::uint64_t uint64(const IntegerRange& range);
-  // The nearest double, also for an integer. May be NaN or an infinity.
+  // Returns the double nearest to the number, even if the number is an integer. The result may be NaN or an infinity.
   double number();
-  // How the next number is written; consumes nothing.
+  // Returns how the next number is encoded; consumes nothing.
   NumberKind number_kind();
   bool boolean();
   void null();
-  // Consumes a null if one is next; otherwise does nothing.
+  // Consumes a null if the next value is null; otherwise does nothing.
   bool try_null();
-  // Consumes the CBOR tag that is next, if there is one, and returns its number.
+  // If a CBOR tag is next, consumes it and returns its number.
   std::optional<std::uint64_t> try_tag();
-  // CBOR: tags 0 and 1; MessagePack: the extension -1. In both formats a timestamp may also be a text in the form of
-  // RFC 3339.
+  // CBOR: a value with tag 0 or 1; MessagePack: the extension -1. In both formats a timestamp may also be a text in the
+  // form of RFC 3339.
   Timestamp timestamp();
-  // CBOR: tag 37. In both formats a UUID may also be 16 bytes, or its text.
+  // CBOR: tag 37. In both formats a UUID may also be encoded as 16 bytes, or as text.
   Uuid uuid();
-  // A string that is a T (base/text_value.h); any other string is a Value problem with T::expected as its message.
+  // Reads a string that is a T (base/text_value.h); any other string is a Value problem whose message is T::expected.
   template <TextValue T>
   T value() {
     const std::string_view text = string();
@@ -134,22 +139,23 @@ class Reader {
     fail(T::expected);
     return T();
   }
-  // Skips one value of any kind, tags included, and checks its form; returns its bytes.
+  // Skips one value of any kind, including its tags, and checks its form; returns its bytes.
   std::string_view skip();
 
-  // Reports a problem that the caller found in the value read last: fail("must not be negative"). `message` is a
-  // literal. Ignored after an earlier problem.
+  // Reports a problem that the caller found in the last value that was read: fail("must not be negative"). `message`
+  // must be a string literal. The call is ignored if a problem was reported before.
   void fail(const char* message) noexcept;
-  // Reports a problem that makes the bytes malformed, such as a repeated member: a Syntax problem.
+  // Reports that the bytes are malformed, for example because of a repeated member: a Syntax problem.
   void fail_malformed(const char* message) noexcept;
 
   int depth() const noexcept { return depth_; }  // The number of open containers.
-  // Succeeds when the bytes end after the value and there was no problem; else returns error().
+  // Succeeds if the bytes end after the value and no problem was reported; otherwise returns error().
   Result<> finish();
   bool failed() const noexcept { return message_ != nullptr; }
-  // Meaningful only after failed().
+  // Must be called only after failed() has returned true.
   Problem problem() const;
-  // Appends the JSON Pointer (RFC 6901) of the value that has the problem: "/user/tags/2"; "" is the whole value.
+  // Appends the JSON Pointer (RFC 6901) of the value to which the problem belongs: "/user/tags/2"; "" means the whole
+  // value.
   void append_path(Buffer& out) const;
   // Code::InvalidArgument: "expected a string at byte 17 (/user/name)". One allocation.
   Error error() const;
@@ -159,8 +165,9 @@ class Reader {
   static constexpr int depth_limit = 64;
   static constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
-  // The state of each open container: the number of values that are left in it (unknown: until a break), and either the
-  // offset of the last key (lowest bit 1) or the number of elements begun (lowest bit 0).
+  // The state of each open container: the number of its values that are still to be read (if this is unknown, values
+  // follow until a break), and either the offset of the last key (lowest bit 1) or the number of elements begun (lowest
+  // bit 0).
   struct Level {
     std::uint64_t left;
     std::uint64_t place;
@@ -189,8 +196,8 @@ class Reader {
   const char* begin_;
   const char* end_;
   const char* at_;
-  const char* value_;          // The beginning of the value that was read last.
-  const char* due_ = nullptr;  // The beginning of the value after the last key, or of the current element.
+  const char* value_;          // The beginning of the last value that was read.
+  const char* due_ = nullptr;  // The beginning of the value that follows the last key, or of the current element.
   Arena& arena_;
   int depth_ = 0;
   int depth_max_;

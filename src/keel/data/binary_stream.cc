@@ -16,12 +16,12 @@ using internal::Token;
 
 template <class Format>
 void Stream<Format>::feed(std::string_view bytes) {
-  KEEL_EXPECT(at_ == end_ || failed(), "a Stream is fed before next() has taken all that was fed earlier");
+  KEEL_EXPECT(at_ == end_ || failed(), "a Stream must be fed only after next() has consumed all bytes fed before");
   at_ = bytes.data();
   end_ = bytes.data() + bytes.size();
 }
 
-// Returns false when the item is incomplete (its bytes are then kept), and after a problem.
+// Returns false if the item is incomplete, in which case its bytes are kept, and after a problem.
 template <class Format>
 bool Stream<Format>::take_head(Head& head) {
   const auto room = static_cast<std::size_t>(end_ - at_);
@@ -48,8 +48,8 @@ bool Stream<Format>::take_head(Head& head) {
     held_ = 0;
     return true;
   }
-  // Finds out whether more bytes can complete the head. Simple values and lengths that are too small or too large are
-  // invalid.
+  // Finds out whether more bytes can complete the head. Two fillers are tried, because one of them may make a simple
+  // value too small, or a length too large, to be valid.
   bool is_possible = false;
   for (const int filler : {0x00, 0xff}) {
     std::memset(whole + held_ + more, filler, head_bytes_max - held_ - more);
@@ -75,7 +75,7 @@ bool Stream<Format>::is_key_due() const noexcept {
   return left == unknown_count ? (is_odd_ & bit) == 0 : left % 2 == 0;
 }
 
-// A value or a key has been read.
+// Called when a value or a key has been read.
 template <class Format>
 void Stream<Format>::complete() noexcept {
   is_tagged_ = false;
@@ -172,8 +172,8 @@ auto Stream<Format>::take_value() -> const Event* {
   }
 }
 
-// Whether the text is still valid UTF-8 after this piece; with `is_last`, it must also end with a complete character.
-// An incomplete character is kept.
+// Returns whether the text is still valid UTF-8 after this piece; with `is_last`, the text must also end with a
+// complete character. Keeps the bytes of a character that is incomplete.
 template <class Format>
 bool Stream<Format>::check_text(std::string_view piece, bool is_last) {
   while (held_ != 0 && !piece.empty()) {
@@ -204,7 +204,7 @@ auto Stream<Format>::take_piece() -> const Event* {
       if (head.token == Token::Break) {
         is_last = true;
       } else if (head.token != (is_text_ ? Token::Text : Token::Bytes) || head.number == unknown_count) {
-        return refuse("a piece of a string has another type than the string");
+        return refuse("a piece of a string has a different type from the string");
       } else {
         in_text_ = head.number;
         continue;
@@ -240,18 +240,18 @@ auto Stream<Format>::take_piece() -> const Event* {
 template <class Format>
 Result<> Stream<Format>::finish() {
   const bool is_whole = depth_ == 0 && !is_in_text_ && held_ == 0 && !is_tagged_ && (has_value_ || is_sequence_);
-  if (!failed() && !is_whole) refuse(offset_ == 0 ? "there are no bytes" : "unexpected end of the bytes");
+  if (!failed() && !is_whole) refuse(offset_ == 0 ? "the input is empty" : "unexpected end of the bytes");
   if (failed()) return error();
   return {};
 }
 
 template <class Format>
 Error Stream<Format>::error() const {
-  KEEL_EXPECT(failed(), "error() is called on a Stream that has not failed");
+  KEEL_EXPECT(failed(), "error() must be called only on a Stream that has failed");
   return Error::text(Code::InvalidArgument, std::string(message_) + " at byte " + std::to_string(offset_));
 }
 
-static_assert(sizeof(Stream<Cbor>) <= 1024, "a Stream holds about 1 KB");
+static_assert(sizeof(Stream<Cbor>) <= 1024, "a Stream must not be larger than 1 KB");
 
 template class Stream<Cbor>;
 template class Stream<MessagePack>;

@@ -1,5 +1,5 @@
-// keel/data/binary_stream.h — reads CBOR or MessagePack piece by piece and reports events: for documents larger than
-// memory.
+// keel/data/binary_stream.h — reads CBOR or MessagePack piece by piece and reports events: for documents that do not
+// fit into memory.
 //
 //   cbor::Stream in;
 //   while (const std::size_t size = read(file, piece)) {
@@ -12,21 +12,22 @@
 //   }
 //   KEEL_TRY_VOID(in.finish());
 //
-// For documents that fit into memory use cbor::parse or a Reader (cbor.h, binary_reader.h), which are faster and report
-// more.
+// For documents that fit into memory, use cbor::parse or a Reader (cbor.h, binary_reader.h); these are faster and
+// report more about an error.
 //
-// Events:   begin and end of each object and list, each key, each value. A text or byte string that arrives, or was
-//           encoded, in several pieces gives one event for each piece; `is_last` is true in the last one. A CBOR tag is
-//           reported before its value, and a MessagePack extension before its bytes.
+// Events:   the begin and the end of each object and list, each key, each value. A text or byte string that arrives or
+//           is encoded in several pieces gives one event for each piece; `is_last` is true in the event of the last
+//           piece. A CBOR tag is reported before its value, and a MessagePack extension before its bytes.
 // Errors:   after the first error, next() returns null, failed() is true, and error() says what is wrong and where.
-//           Errors are: a text whose joined pieces are not UTF-8, a key that is not a text or is longer than
-//           key_bytes_max, and nesting deeper than 64. finish() reports a count or a length that the input ended
-//           before. A key that occurs twice is reported twice. If is_sequence is set, the input is any number of values
-//           one after the other (RFC 8742), else exactly one.
-// Lifetime: the fed bytes are borrowed until next() has returned null. An event and its text are valid until the next
-//           call.
-// Threads:  one at a time.
-// Cost:     O(bytes); no heap; about 1 KB for any document.
+//           Besides malformed bytes, the following are errors: a text whose joined pieces are not UTF-8, a key that is
+//           not a text or is longer than key_bytes_max, and nesting deeper than 64. finish() reports an error if the
+//           input ended before the declared number of items or bytes was complete. A key that occurs twice is not an
+//           error; it is reported twice. If is_sequence is set, the input is any number of values, one after the other
+//           (RFC 8742); otherwise it is exactly one value.
+// Lifetime: the bytes that were fed must stay valid until next() has returned null. An event and its text are valid
+//           until the next call of next().
+// Threads:  one thread at a time.
+// Cost:     O(bytes); a Stream uses no heap memory, and about 1 KB for any document.
 
 #pragma once
 
@@ -62,27 +63,28 @@ class Stream {
   };
   struct Event {
     Type type = Type::Null;
-    bool is_last = true;       // For String and Bytes: this is the last piece.
+    bool is_last = true;       // For String and Bytes: whether this is the last piece.
     std::uint64_t number = 0;  // For Boolean: 1 for true, 0 for false.
     double real = 0;
-    std::string_view text;  // The content of a Key, String or Bytes.
+    std::string_view text;  // For Key, String and Bytes: the content, or a piece of it.
   };
   static constexpr std::uint64_t unknown_count = ~std::uint64_t{0};
   static constexpr std::size_t key_bytes_max = 255;
 
   explicit Stream(bool is_sequence = false) noexcept : is_sequence_(is_sequence) {}
 
-  // Feeds the bytes that follow those fed before, all of which next() must have consumed: else a Bug (base/bug.h).
+  // Feeds the bytes that follow those fed before; next() must have consumed all earlier bytes, otherwise this throws a
+  // Bug (base/bug.h).
   void feed(std::string_view bytes);
-  // The next event; null when more bytes are needed, and after a problem.
+  // Returns the next event; null when more bytes are needed, and after a problem.
   const Event* next();
-  // Call it after the last bytes: reports whether the document is complete.
+  // Call finish() after the last bytes; it reports whether the document is complete.
   Result<> finish();
 
   bool failed() const noexcept { return message_ != nullptr; }
   int depth() const noexcept { return depth_; }              // The number of open containers.
   std::uint64_t offset() const noexcept { return offset_; }  // The number of bytes consumed.
-  // Meaningful only after failed(). Code::InvalidArgument: "nested too deeply at byte 70".
+  // Must be called only after failed() has returned true. Code::InvalidArgument: "nested too deeply at byte 70".
   Error error() const;
 
  private:
@@ -110,20 +112,21 @@ class Stream {
   std::uint64_t offset_ = 0;
   const char* message_ = nullptr;
   Event event_;
-  // For each open container, the number of keys and values that are left in it; unknown_count: until a break.
+  // For each open container, the number of keys and values that are still to come; unknown_count if a break ends the
+  // container.
   std::uint64_t left_[depth_max];
-  std::uint64_t is_map_ = 0;   // A bit for each open container.
+  std::uint64_t is_map_ = 0;   // One bit for each open container: whether it is a map.
   std::uint64_t is_odd_ = 0;   // For containers of unknown length, whether a value must follow a key.
-  std::uint64_t in_text_ = 0;  // The number of bytes left in the current text or byte string.
+  std::uint64_t in_text_ = 0;  // The number of bytes that are still to come in the current text or byte string.
   int depth_ = 0;
   bool is_sequence_;
   bool has_value_ = false;     // Whether a whole value has been read.
   bool is_tagged_ = false;     // Whether a value must follow a tag.
-  bool is_in_text_ = false;    // Also true before the first piece.
+  bool is_in_text_ = false;    // True while a text or byte string is being read, even before its first piece.
   bool is_in_pieces_ = false;  // Whether the string comes in pieces that end with a break.
-  bool is_text_ = false;       // Whether the string is a text and not bytes.
+  bool is_text_ = false;       // Whether the string is a text, as opposed to bytes.
   bool is_key_ = false;
-  std::uint8_t held_ = 0;  // The number of bytes kept of an incomplete head or character.
+  std::uint8_t held_ = 0;  // The number of bytes of an incomplete head or character that are kept in hold_.
   std::uint8_t key_size_ = 0;
   char hold_[head_bytes_max];
   char key_[key_bytes_max];

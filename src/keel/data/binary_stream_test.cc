@@ -109,7 +109,7 @@ TEST(BinaryStream, tells_what_is_wrong_and_where) {
   expect<cbor::Stream>("\xBF\x61\x61\xFF"sv, "a break where a value is expected at byte 4");
   expect<cbor::Stream>("\x9F\xC1\xFF"sv, "a break where a value is expected at byte 3");
   expect<cbor::Stream>("\xA1\x01\x02"sv, "a key that is not a text at byte 2");
-  expect<cbor::Stream>("\x7F\x41\x01"sv, "a piece of a string has another type than the string at byte 2");
+  expect<cbor::Stream>("\x7F\x41\x01"sv, "a piece of a string has a different type from the string at byte 2");
   expect<cbor::Stream>("\x01\x02"sv, "unexpected bytes after the value at byte 1");
   expect<cbor::Stream>("\x82\x01"sv, "unexpected end of the bytes at byte 2");
   expect<cbor::Stream>("\xC1"sv, "unexpected end of the bytes at byte 1");
@@ -119,7 +119,7 @@ TEST(BinaryStream, tells_what_is_wrong_and_where) {
                        "a count is larger than the bytes that follow at byte 9");
   EXPECT_EQ(events<cbor::Stream>({"\x1C"sv}), "a byte that cannot begin a value at byte 0");
   EXPECT_EQ(events<cbor::Stream>({"\xF8"sv, "\xAA"sv}), events<cbor::Stream>({"\xF8\xAA"sv}));
-  EXPECT_EQ(events<cbor::Stream>({""}), "there are no bytes at byte 0");
+  EXPECT_EQ(events<cbor::Stream>({""}), "the input is empty at byte 0");
   EXPECT_EQ(events<cbor::Stream>({std::string(65, '\x81')}), "nested too deeply at byte 65");
   EXPECT_EQ(events<cbor::Stream>({"\xA1\x79\x01\x00"sv, std::string(256, 'k')}).substr(0, 22),
             "a key that is too long");

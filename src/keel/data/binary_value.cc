@@ -29,7 +29,7 @@ void transcribe_number(Reader<Format>& in, json::Writer& out) {
   }
 }
 
-// Converts the value to JSON text, because a Value is made from a text in linear time, whatever keys the text has.
+// Converts the value to JSON text first, because making a Value from a text takes linear time for all possible keys.
 template <class Format>
 void transcribe(Reader<Format>& in, json::Writer& out) {
   Kind kind = in.peek();

@@ -20,7 +20,8 @@ template <class Format>
 void put_head(Buffer& out, Token token, std::uint64_t number) {
   if constexpr (std::is_same_v<Format, MessagePack>) {
     if (number > std::numeric_limits<std::uint32_t>::max()) {
-      throw_bug("a value of 4 GiB or of 2^32 elements is written in MessagePack", std::source_location::current());
+      throw_bug("a value of 4 GiB or more, or of 2^32 or more elements, cannot be written in MessagePack",
+                std::source_location::current());
     }
   }
   char* const at = out.reserve(head_bytes_max);

@@ -6,15 +6,16 @@
 //     out.string(money.currency);
 //   }
 //
-// Structs need none of this: cbor.h and message_pack.h write a whole struct. To write a container, give the number of
-// its elements or members first; each element is one value, and each member is a key and one value.
+// To write a struct, use cbor.h or message_pack.h instead: these write the whole struct. To write a container, first
+// pass the number of its elements or members; each element is then one value, and each member is a key and one value.
 //
-// Result:  numbers, lengths and counts in their shortest form; in CBOR, doubles in the shortest form that has the same
-//          value. In MessagePack a double is written as a double, and a float as a float.
-// Errors:  a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts must be UTF-8, which is not
-//          checked.
-// Threads: one at a time.
-// Cost:    no heap, except to grow the buffer.
+// Result:  numbers, lengths and counts are written in their shortest form; in CBOR, a double is written in the shortest
+//          form that has the same value. In MessagePack, a double is always written as a double, and a float as a
+//          float.
+// Errors:  in MessagePack, a text or a byte string of 4 GiB or more is a Bug (base/bug.h). Texts must be UTF-8; the
+//          Writer does not check this.
+// Threads: one thread at a time.
+// Cost:    no heap memory except for the growth of the buffer.
 
 #pragma once
 
@@ -48,11 +49,11 @@ class Writer {
   Writer& single(float value);
   Writer& boolean(bool value);
   Writer& null();
-  // CBOR: tag 1 for whole seconds, else tag 0, which is exact; MessagePack: the extension -1.
+  // CBOR: tag 1 for whole seconds, and tag 0 (which is exact) for other times; MessagePack: the extension -1.
   Writer& timestamp(Timestamp time);
-  // Its text; in CBOR with tag 1004 (RFC 8943).
+  // Writes the date as text; in CBOR with tag 1004 (RFC 8943).
   Writer& date(Date date);
-  // CBOR: tag 37; MessagePack: 16 bytes.
+  // CBOR: 16 bytes with tag 37; MessagePack: 16 bytes.
   Writer& uuid(const Uuid& id);
   // `value` must be one complete, well-formed value; it is copied without a check.
   Writer& raw(std::string_view value);

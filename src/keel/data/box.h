@@ -1,4 +1,4 @@
-// keel/data/box.h — a value or none, on the heap: for a type that contains itself.
+// keel/data/box.h — holds a value, or none, on the heap: for a type that contains itself.
 //
 //   struct Category {
 //     std::string name;
@@ -7,10 +7,11 @@
 //   if (category.parent) use(category.parent->name);
 //
 // Works like a std::optional: a copy copies the value, and two boxes are equal when both are empty or their values are
-// equal. A Box of an incomplete type may be declared as a member. A Box that was moved from is empty.
+// equal. A Box of an incomplete type may be declared as a member. After a move, the source Box is empty.
 //
-// Errors: * and -> on an empty Box are a Bug (base/bug.h).
-// Cost:   a pointer; an allocation for a value. Destroying a chain of n takes a stack of depth n.
+// Errors: using * or -> on an empty Box is a Bug (base/bug.h).
+// Cost:   a Box has the size of a pointer; its value takes one allocation. Destroying a chain of n boxes takes stack
+//         memory for n nested calls.
 
 #pragma once
 

@@ -45,12 +45,13 @@ void append_hex(Buffer& out, std::string_view bytes) {
 
 void append_quoted(Buffer& out, std::string_view text) { json::Writer(out).string(text); }
 
-// Appends the value at `at`, which is well-formed, and returns its end.
+// Appends the value at `at`, which must be well-formed, and returns the end of the value.
 const char* append(Buffer& out, const char* at, const char* end) {
   Head head;
   auto first = static_cast<unsigned char>(*at);
   at = Cbor::take(at, end, head);
-  std::size_t tags = 0;  // There may be more tags than the nesting limit.
+  // Tags are counted instead of handled by recursion, because there may be more tags than the nesting limit.
+  std::size_t tags = 0;
   for (; head.token == Token::Tag; ++tags) {
     out.append(std::to_string(head.number));
     out.push_back('(');
@@ -58,7 +59,7 @@ const char* append(Buffer& out, const char* at, const char* end) {
     at = Cbor::take(at, end, head);
   }
   const bool is_open = head.number == unknown_count;
-  // The items of a container, or the pieces of a string.
+  // Appends the items of a container, or the pieces of a string.
   const auto items = [&](std::uint64_t count, bool has_values, auto&& item) {
     bool is_first = true;
     for (std::uint64_t i = 0; is_open ? *at != '\xFF' : i < count; ++i) {

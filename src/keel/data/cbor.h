@@ -10,7 +10,7 @@
 //   KEEL_TRY(Reading reading, cbor::parse<Reading>(bytes));
 //
 // A struct is described once for JSON, CBOR and rows: json_parse.h lists the supported types, and fields.h says how a
-// struct is described. These types differ in CBOR:
+// struct is described. The following types are represented differently in CBOR:
 //
 //   std::vector<std::byte>, std::array<std::byte, n>    a byte string
 //   Timestamp                       tag 1 where it is whole seconds, else tag 0; a text alone is read, too
@@ -22,17 +22,17 @@
 //   your own                        void read_binary(auto& in, Money& money) beside the type reads one value, and
 //                                   void write_binary(auto& out, const Money& money) writes it (binary_reader.h)
 //
-// The output is deterministic (RFC 8949 §4.2.1): equal values give equal bytes, and shorter keys stand before longer
-// ones. Reading accepts members in any order (fastest in this order or in that of the struct), and indefinite lengths.
-// Fields that the struct does not have are skipped, unless it is strict; a field or a map key that is repeated makes
-// the bytes malformed. rules() is called as for JSON (rules.h).
+// The output is deterministic (RFC 8949 §4.2.1): equal values give equal bytes, and shorter keys come before longer
+// keys. The reader accepts members in any order, and indefinite lengths; it is fastest if the members are in the order
+// of the output or of the struct. Fields that the struct does not have are skipped, unless the struct is strict; bytes
+// in which a field or a map key is repeated are malformed. rules() is called as for JSON (rules.h).
 //
-// Errors:   all violations, not only the first one (violations.h); for malformed CBOR, the offset of the byte.
-//           ReaderOptions bounds the nesting, and no memory is allocated for a declared length or count before its
-//           bytes are there.
-// Lifetime: views live as long as the bytes and the arena do.
+// Errors:   all violations, not only the first violation (violations.h); if the CBOR is malformed, the offset of the
+//           first invalid byte. ReaderOptions limits the nesting. No memory is allocated for a declared length or count
+//           before the corresponding bytes have arrived.
+// Lifetime: views into the bytes or the arena are valid as long as both the bytes and the arena exist.
 // Threads:  functions.
-// Cost:     one pass; heap memory only for strings, lists and maps of the struct; writing a map sorts its keys.
+// Cost:     one pass; heap memory only for strings, lists and maps of the struct; to write a map, its keys are sorted.
 
 #pragma once
 
@@ -52,8 +52,8 @@ using Reader = binary::Reader<binary::Cbor>;
 using Writer = binary::Writer<binary::Cbor>;
 using binary::ReaderOptions;
 
-// Reads the bytes into `value`, which must be T() before. Returns false when `wrong` has violations; all valid values
-// have been read even then. `wrong` is cleared first.
+// Reads the bytes into `value`, which must be equal to T() before the call. Returns false if `wrong` has violations;
+// even then, all valid values have been read. The function clears `wrong` first.
 template <class T>
 bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();
@@ -61,7 +61,7 @@ bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, Rea
       bytes, arena, options, &binary::internal::read_field<binary::Cbor, T>, &value, wrong);
 }
 
-// The value, or InvalidArgument with everything that is wrong (Violations::error).
+// Returns the value, or InvalidArgument with everything that is wrong (Violations::error).
 template <class T>
 Result<T> parse(std::string_view bytes, Arena& arena, ReaderOptions options = {}) {
   T value{};
@@ -71,14 +71,14 @@ Result<T> parse(std::string_view bytes, Arena& arena, ReaderOptions options = {}
 }
 template <class T>
 Result<T> parse(std::string_view bytes, ReaderOptions options = {}) {
-  static_assert(
-      !json::internal::holds_views<T>(),
-      "a struct with a std::string_view is read with an arena that lives at least as long: parse<T>(bytes, arena)");
+  static_assert(!json::internal::holds_views<T>(),
+                "a struct with a std::string_view must be read with an arena, which must live at least as long as the "
+                "struct: parse<T>(bytes, arena)");
   Arena arena;
   return parse<T>(bytes, arena, options);
 }
 
-// Reads one value within a larger document.
+// Reads one value that is part of a larger document.
 template <class T>
 void write(Writer& out, const T& value) {
   binary::internal::write_value(out, value);
@@ -95,13 +95,14 @@ std::string write(const T& value) {
   return std::string(out.view());
 }
 
-// The value in the notation of RFC 8949 §8, which people can read: {"id": 7, "raw": h'00ff', "at": 1(1363896240)}.
-// InvalidArgument when the bytes are not exactly one value.
+// Returns the value in the notation of RFC 8949 §8, which people can read: {"id": 7, "raw": h'00ff', "at":
+// 1(1363896240)}. InvalidArgument if the bytes are not exactly one value.
 Result<std::string> diagnose(std::string_view bytes);
 
-// The bytes of the value at a JSON Pointer (RFC 6901), without decoding the rest: "/lines/0/sku".
-// NotFound when there is none; InvalidArgument when `pointer` is not a JSON Pointer, and when the document is malformed
-// before the end of the value. The rest of the document is not checked. parse<T>() can read the returned bytes.
+// Returns the bytes of the value at a JSON Pointer (RFC 6901) such as the following, without decoding other values:
+// "/lines/0/sku". NotFound if the document has no value there; InvalidArgument if `pointer` is not a JSON Pointer, or
+// if the document is malformed before the end of the value. The part of the document after the value is not checked.
+// parse<T>() can read the returned bytes.
 Result<std::string_view> find(std::string_view bytes, std::string_view pointer);
 
 }  // namespace keel::cbor

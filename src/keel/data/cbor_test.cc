@@ -375,7 +375,7 @@ TEST(Cbor, tells_all_that_is_wrong) {
       {"reserved", "a263736b751c", "a byte that cannot begin a value at byte 5 (/sku)"},
       {"a break", "a263736b75ff", "a break where a value is expected at byte 5 (/sku)"},
       {"behind it", "a263736b7563412d31687175616e746974790700", "unexpected bytes after the value at byte 19"},
-      {"nothing", "", "there are no bytes at byte 0"},
+      {"nothing", "", "the input is empty at byte 0"},
   };
   for (const Wrong& wrong : wrongs) {
     const Result<Line> line = cbor::parse<Line>(unhex(wrong.bytes));

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t seconds_of_day = 86'400;
 
-// -1: the text is not `size` digits.
+// Returns -1 if the text does not consist of `size` digits.
 int digits(const char* at, int size) noexcept {
   int value = 0;
   for (int i = 0; i < size; ++i) {
@@ -28,7 +28,7 @@ char* put_digits(char* to, int value, int size) noexcept {
 
 Result<Date> Date::make(int year, int month, int day) noexcept {
   if (year < 0 || year > 9999 || month < 1 || month > 12 || day < 1 || day > days_in(month, year)) {
-    return fail(Code::InvalidArgument, "there is no such date");
+    return fail(Code::InvalidArgument, "this date does not exist");
   }
   return from_unix_days(days_of({year, month, day}));
 }

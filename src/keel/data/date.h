@@ -7,17 +7,19 @@
 //   const Date due = row.get<Date>(0);
 //
 // A field of a struct may be a Date in JSON, CBOR, rows, queries and forms, configurations and logs; in a contract it
-// is a string of `format: date`. It is written as text everywhere: into a column of type `date` in PostgreSQL or of
-// text in SQLite, where the texts sort by day and SQLite's date functions accept them. In CBOR the text has the tag
-// 1004 (RFC 8943).
+// is a string of `format: date`. A Date is written as text everywhere. The column has the type `date` in PostgreSQL,
+// and holds text in SQLite, where the texts sort by day and SQLite's date functions accept them. In CBOR the text has
+// the tag 1004 (RFC 8943).
 //
-// parse() accepts only YYYY-MM-DD, and only a day that exists: no time, no blanks, no week, no shorter form.
+// parse() accepts only the form YYYY-MM-DD, and only a day that exists; it rejects times, blanks, weeks and shorter
+// forms.
 //
-// The calendar is the Gregorian one, also before 1582 (ISO 8601). Arithmetic saturates at first() and last().
-// Errors:  make() and parse() give InvalidArgument. PostgreSQL dates before the year 0001 or after 9999, and infinity,
-//          do not fit into a Date: the query fails and names the column (db/row.h).
+// The calendar is the Gregorian calendar, even for days before 1582 (ISO 8601). Arithmetic saturates at first() and
+// last().
+// Errors:  make() and parse() return InvalidArgument. PostgreSQL dates before the year 0001 or after 9999, and
+//          infinity, do not fit into a Date: the query fails with an error that names the column (db/row.h).
 // Threads: a value.
-// Cost:    4 bytes, no heap; each conversion between days, dates and texts takes about 5 ns.
+// Cost:    4 bytes and no heap memory; each conversion between days, dates and texts takes about 5 ns.
 
 #pragma once
 
@@ -34,7 +36,7 @@ namespace keel {
 class Host;
 class Timestamp;
 
-// The days of the week, numbered as in ISO 8601.
+// The days of the week, with the numbers of ISO 8601.
 enum class Weekday : std::uint8_t { Monday = 1, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday };
 
 class Date {
@@ -66,16 +68,16 @@ class Date {
   constexpr int year() const noexcept { return date_of(days_).year; }
   constexpr int month() const noexcept { return date_of(days_).month; }
   constexpr int day() const noexcept { return date_of(days_).day; }
-  // Year, month and day together; computing all three costs as much as computing one.
+  // The year, the month and the day; computing all three values costs as much as computing one value.
   constexpr CalendarDate calendar() const noexcept { return date_of(days_); }
   constexpr Weekday weekday() const noexcept {
-    return static_cast<Weekday>((std::int64_t{days_} - first_day + 5) % 7 + 1);  // 0000-01-01 was a Saturday.
+    return static_cast<Weekday>((std::int64_t{days_} - first_day + 5) % 7 + 1);  // The day 0000-01-01 was a Saturday.
   }
   // The time at which the day begins in UTC.
   Timestamp midnight() const noexcept;
 
-  // The same day of a later or earlier month; the last day of that month when it is too short: a month after 2026-01-31
-  // is 2026-02-28.
+  // The same day of a later or earlier month; if that month is too short, its last day: one month after 2026-01-31 is
+  // 2026-02-28.
   Date plus_months(std::int64_t months) const noexcept;
 
   constexpr auto operator<=>(const Date&) const noexcept = default;

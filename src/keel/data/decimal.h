@@ -1,4 +1,5 @@
-// keel/data/decimal.h — an exact decimal number, for money: up to 36 digits, any of them after the point.
+// keel/data/decimal.h — an exact decimal number, for example for money: up to 36 digits, any number of which may follow
+// the point.
 //
 //   const Decimal net = 19.90_dec;                                // exact: the compiler reads the digits, not a double
 //   const Decimal gross = (net * 1.19_dec).rounded(2);            // 23.68, a half goes to the even digit
@@ -18,21 +19,22 @@
 //   SQLite      a text: declare the column as text, because a column of type numeric or decimal stores a double. An
 //               integer is read, too; a real makes the query fail.
 //
-// The scale is the number of digits after the point. It is part of the value's text, not of the value: 1.10 == 1.1, and
-// text() writes "1.10" and "1.1". A sum has the larger of the two scales, and a product has the sum of the scales;
-// where the digits then do not fit, trailing zeros are dropped. There is no negative zero.
+// The scale is the number of digits after the point. The scale belongs to the value's text, not to the value: 1.10 ==
+// 1.1, but text() writes "1.10" and "1.1". A sum has the larger scale of the two numbers, and a product has the sum of
+// their scales; if the digits then do not fit, trailing zeros are dropped. There is no negative zero.
 //
-// Text: an optional '-', digits without a leading zero, then optionally '.' with digits, and optionally an exponent as
-//       in 1.5e3: the numbers of JSON (RFC 8259 §6). text() writes no exponent.
+// Text: an optional '-', digits without a leading zero, then optionally '.' and digits, and optionally an exponent, as
+//       in 1.5e3: the form of numbers in JSON (RFC 8259 §6). text() writes no exponent.
 //
-// Errors:   parse() gives InvalidArgument and the offset of the problem. No operation loses a digit unless it says so:
-//           a result of `+`, `-`, `*` and rounded() that does not fit into 36 digits is a Bug (base/bug.h), which fails
-//           the request with 500. Bound numbers that a client chooses by rules() (check(amount).range(0, 1'000'000)),
-//           or call add(), subtract() and multiply(), which return OutOfRange instead. A literal that does not fit does
-//           not compile, nor does a double as an argument.
+// Errors:   parse() returns InvalidArgument with the offset of the problem. No operation drops a digit that is not
+//           zero, unless its description says so: a result of `+`, `-`, `*` and rounded() that does not fit into 36
+//           digits is a Bug (base/bug.h), which fails the request with 500. Limit numbers that a client chooses by
+//           rules() (check(amount).range(0, 1'000'000)), or call add(), subtract() and multiply(), which return
+//           OutOfRange instead. A literal that does not fit is a compile error, and so is a double as an argument.
 // Threads:  a value.
-// Cost:     16 bytes, no heap; `+`, `-`, `*` and comparisons do not loop over the digits; a quotient takes a 128-bit
-//           division for each digit that it gains, and converting from or to text takes a step for each digit.
+// Cost:     16 bytes and no heap memory; `+`, `-`, `*` and comparisons do not loop over the digits; a division takes a
+//           128-bit division for each digit by which the quotient is extended, and converting from or to text takes a
+//           step for each digit.
 
 #pragma once
 
@@ -62,19 +64,21 @@ struct Cbor;
 struct MessagePack;
 }  // namespace binary
 
-// How the digits that do not fit are rounded.
+// How a number is rounded when it has digits that do not fit.
 enum class Rounding : std::uint8_t {
-  HalfEven,  // Rounds to the nearest number; a half to the even digit: 2.345 becomes 2.34, and 2.355 becomes 2.36.
-  HalfUp,    // Rounds to the nearest number; a half away from zero: 2.345 becomes 2.35, and -2.345 becomes -2.35.
-  Up,        // Away from zero.
-  Down,      // Rounds toward zero: the digits are dropped.
-  Ceiling,   // Rounds to the next larger number.
-  Floor,     // Rounds to the next smaller number.
+  // Rounds to the nearest number; a half is rounded to the even digit: 2.345 becomes 2.34, and 2.355 becomes 2.36.
+  HalfEven,
+  // Rounds to the nearest number; a half is rounded away from zero: 2.345 becomes 2.35, and -2.345 becomes -2.35.
+  HalfUp,
+  Up,       // Away from zero.
+  Down,     // Rounds toward zero: the digits are dropped.
+  Ceiling,  // Rounds up, to the next larger number.
+  Floor,    // Rounds down, to the next smaller number.
 };
 
 class Decimal;
 inline namespace literals {
-// The exact number that the literal writes, as 19.90_dec or 1'000_dec; -19.90_dec is the negative of 19.90_dec.
+// The exact number that a literal such as 19.90_dec or 1'000_dec states; -19.90_dec is the negative of 19.90_dec.
 consteval Decimal operator""_dec(const char* text);
 }  // namespace literals
 
@@ -87,7 +91,7 @@ class Decimal {
 
   // 0.
   constexpr Decimal() = default;
-  // From any integer type except bool and character types; the scale is 0.
+  // Converts from any integer type except bool and the character types; the scale is 0.
   template <std::integral T>
     requires(sizeof(T) <= 8 && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
              !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>)
@@ -97,8 +101,8 @@ class Decimal {
     static_assert(sizeof(T) == 0, "a double has no exact decimal digits: write 19.90_dec, or Decimal::parse(text)");
   }
 
-  // Makes a number from a count of its smallest units, such as cents: from_units(1990, 2) is 19.90. A scale that is not
-  // from 0 to 36 is a Bug.
+  // Makes a number from a count of its smallest units, such as cents: from_units(1990, 2) is 19.90. A scale outside 0
+  // to 36 is a Bug.
   static constexpr Decimal from_units(std::int64_t units, int scale) {
     require_scale(scale);
     return Decimal(units < 0, magnitude_of(units), scale);
@@ -113,7 +117,7 @@ class Decimal {
   constexpr int scale() const noexcept { return static_cast<int>(scale_); }
   constexpr bool is_negative() const noexcept { return is_negative_ != 0; }
 
-  // The result is exact, or a Bug.
+  // The result is exact; if it does not fit, the operation throws a Bug.
   friend Decimal operator+(Decimal a, Decimal b);
   friend Decimal operator-(Decimal a, Decimal b);
   friend Decimal operator*(Decimal a, Decimal b);
@@ -129,25 +133,27 @@ class Decimal {
   static Result<Decimal> multiply(Decimal a, Decimal b) noexcept;
 
   // The quotient with `scale` digits after the point, rounded once. InvalidArgument: the divisor is 0. OutOfRange: the
-  // quotient has more than 36 digits. There is no operator for it, because a quotient needs a scale.
+  // quotient has more than 36 digits. Division has no operator, because the quotient needs a scale.
   Result<Decimal> divided_by(Decimal divisor, int scale, Rounding rounding = Rounding::HalfEven) const;
-  // The number with exactly `scale` digits after the point; a larger scale than its own adds zeros: 1.5 is 1.50.
+  // Returns the number with exactly `scale` digits after the point; a scale larger than that of the number adds zeros:
+  // 1.5 becomes 1.50.
   Decimal rounded(int scale, Rounding rounding = Rounding::HalfEven) const;
   constexpr Decimal absolute() const noexcept { return Decimal(false, coefficient(), scale()); }
-  // The same number without zeros at the end of its fraction: 1.50 is 1.5, and 2.00 is 2.
+  // Returns the same number without zeros at the end of its fraction: 1.50 becomes 1.5, and 2.00 becomes 2.
   Decimal trimmed() const noexcept;
 
-  // The exact number of units of that scale: 19.9 is 1990 units of scale 2. OutOfRange: the number has digits beyond
-  // that scale (round it first), or does not fit into 64 bits.
+  // Returns how many units of the given scale the number is, exactly: 19.9 is 1990 units of scale 2. OutOfRange: the
+  // number has more digits after the point than `scale` (round the number first), or the result does not fit into 64
+  // bits.
   Result<std::int64_t> units(int scale) const;
-  // The nearest double, for charts and statistics.
+  // The double that is nearest to the number, for charts and statistics.
   double to_double() const noexcept;
 
-  // Compares the values: 1.10 == 1.1.
+  // Compares the values, without regard to the scales: 1.10 == 1.1.
   friend std::weak_ordering operator<=>(Decimal a, Decimal b) noexcept;
   friend bool operator==(Decimal a, Decimal b) noexcept { return (a <=> b) == 0; }
 
-  // data/json.h and data/cbor.h find these functions like those of any other type.
+  // data/json.h and data/cbor.h find the functions below in the same way as those of any other type.
   friend void read_json(json::Reader& in, Decimal& value);
   friend void write_json(json::Writer& out, const Decimal& value);
   friend void read_binary(binary::Reader<binary::Cbor>& in, Decimal& value);
@@ -192,15 +198,16 @@ consteval Decimal literals::operator""_dec(const char* text) {
     if (*text != '\'') digits[size++] = *text;  // 1'000.00
   }
   const internal::DecimalDigits read = internal::read_decimal({digits, size});
-  // This call is not constant, so the compiler reports the mistake here.
-  if (read.problem != nullptr) throw "a literal such as 19.90_dec has at most 36 digits and no other characters";
+  // A throw cannot be evaluated at compile time, so the compiler reports the mistake here.
+  if (read.problem != nullptr)
+    throw "a literal such as 19.90_dec must have at most 36 digits and no characters that are not part of a number";
   return Decimal(read.is_negative, read.coefficient, read.scale);
 }
 
 namespace internal {
 
-// The size of a number, without its sign: digits · 10^exponent. A double has the digits of its shortest text, so that
-// 0.3 is 3 · 10^-1.
+// The absolute value of a number: digits · 10^exponent. For a double, the digits are those of its shortest text, so
+// that 0.3 is 3 · 10^-1.
 struct DecimalSize {
   constexpr explicit DecimalSize(std::uint64_t size) noexcept : digits(size) {}
   explicit DecimalSize(double number) noexcept;
@@ -209,8 +216,8 @@ struct DecimalSize {
   int exponent = 0;
 };
 
-// Whether it is a whole multiple of `step`: for multipleOf of JSON Schema. False if `step` is 0, or if the number is
-// not finite.
+// Whether the number is a whole multiple of `step`: for multipleOf of JSON Schema. False if `step` is 0, or if the
+// number is not finite.
 bool is_multiple(DecimalSize number, DecimalSize step) noexcept;
 
 }  // namespace internal

@@ -251,7 +251,9 @@ TEST(Decimal, is_converted_to_units_and_to_a_double) {
   EXPECT_EQ((20_dec).units(0).value(), 20);
   EXPECT_EQ(decimal("-9223372036854775808").units(0).value(), std::numeric_limits<std::int64_t>::min());
   EXPECT_EQ(decimal("9223372036854775807").units(0).value(), std::numeric_limits<std::int64_t>::max());
-  EXPECT_EQ((19.905_dec).units(2).error().message(), "the number has more digits after the point: round it first");
+  EXPECT_EQ((19.905_dec).units(2).error().message(),
+            "the number has more digits after the point than the scale: round "
+            "it first");
   for (const char* text : {"9223372036854775808", "-9223372036854775809", "1e35"}) {
     EXPECT_EQ(decimal(text).units(0).error().message(), "the number does not fit into 64 bits") << text;
   }

@@ -7,15 +7,17 @@
 //   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;    // "in_transit" from here on (name_case.h)
 //
 // Only values from 0 to 127 are found, in an enum class or in an enum with a declared underlying type; if two names
-// have the same value, only the first is found. For other enums write read_json() and write_json() (json_parse.h).
+// have the same value, only the first name is found. For other enums, write read_json() and write_json()
+// (json_parse.h).
 //
-// If the external names differ from the names in the code, list them next to the enum, in the order of its values:
+// If the names outside the program differ from the names in the code, list them next to the enum, in the order of its
+// values:
 //
 //   inline constexpr std::string_view unit_names[] = {"kg", "m/s", "°C"};
 //   constexpr const auto& enum_names(Unit) { return unit_names; }
 //
-// Cost: enum_name is an index operation, enum_value one comparison for each name. At compile time, one function is
-//       instantiated for each enum.
+// Cost: enum_name is an index operation; enum_value takes one comparison for each name. At compile time, one function
+//       is instantiated for each enum.
 
 #pragma once
 
@@ -34,11 +36,11 @@ namespace internal {
 
 inline constexpr std::size_t enum_values_max = 128;
 
-// The external names, concatenated; end[i] is where the name of value i ends.
+// The external names, concatenated; the name of value i ends at end[i].
 struct EnumNames {
   const char* text;
   const std::uint16_t* end;
-  std::size_t count;  // The number of values up to and including the last that has a name.
+  std::size_t count;  // The number of values up to and including the last value that has a name.
 
   constexpr std::string_view name(std::size_t value) const noexcept {
     if (value >= count) return {};
@@ -66,9 +68,10 @@ constexpr EnumNameScratch names_in(std::string_view text, Case to_case) {
   std::size_t at = 0;
   std::size_t size = 0;
   for (std::size_t value = 0; value < enum_values_max; ++value) {
-    std::size_t last = at;  // The beginning of the text after the last ':'.
-    bool is_name = true;    // False for a number with a cast, as in "(Status)1".
-    int depth = 0;          // The number of open brackets, of template arguments or of "(anonymous namespace)".
+    std::size_t last = at;  // Where the text after the last ':' begins.
+    bool is_name = true;    // False if the text is a number with a cast, as in "(Status)1".
+    // The number of open brackets, which belong to template arguments or to "(anonymous namespace)".
+    int depth = 0;
     std::size_t i = at;
     for (; depth != 0 || (text[i] != ',' && text[i] != '}' && text[i] != '>' && text[i] != ']'); ++i) {
       const char c = text[i];
@@ -101,15 +104,15 @@ template <class E>
 concept SaysItsNames = requires { std::string_view(enum_names(E{})[0]); };
 template <class E>
 struct EnumTable {
-  static_assert(std::is_enum_v<E>, "only the values of an enum have names");
+  static_assert(std::is_enum_v<E>, "the type must be an enum: only the values of an enum have names");
   static_assert(
       requires { E{0}; },
       "the names of this enum's values cannot be found: make it an enum class, or declare its underlying type");
   static constexpr EnumNameScratch scratch = enum_names_of<E>();
   static_assert(scratch.count != 0,
-                "no value of this enum from 0 to 127 has a name: give it read_json() and write_json()");
+                "no value of this enum from 0 to 127 has a name: give the enum read_json() and write_json()");
   static_assert(scratch.fits,
-                "the names of this enum are longer than 4,096 characters: give it read_json() and write_json()");
+                "the names of this enum are longer than 4,096 characters: give the enum read_json() and write_json()");
   static constexpr auto text = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<char, sizeof...(I)>{scratch.text[I]...};
   }(std::make_index_sequence<scratch.count == 0 ? 1 : scratch.end[scratch.count - 1]>());
@@ -144,7 +147,7 @@ std::optional<std::size_t> find_name(const EnumNames& names, std::string_view na
 
 }  // namespace internal
 
-// Empty when no name of the value is found.
+// The name is empty when the value has no name that can be found.
 template <class E>
 std::string_view enum_name(E value) noexcept {
   const auto number = static_cast<std::underlying_type_t<E>>(value);
@@ -152,7 +155,7 @@ std::string_view enum_name(E value) noexcept {
   return internal::EnumTable<E>::names.name(static_cast<std::size_t>(number));
 }
 
-// The value of `E` with the name `name`; nullopt when no value has it.
+// Returns the value of `E` whose name is `name`; nullopt when no value has this name.
 template <class E>
 std::optional<E> enum_value(std::string_view name) noexcept {
   const auto value = internal::find_name(internal::EnumTable<E>::names, name);

@@ -7,9 +7,10 @@
 //   Fields<Line>::names                                          // {"sku", "quantity"}
 //   Fields<Line>::visit(line, [](auto&... field) { … });         // line.sku, line.quantity
 //
-// A plain aggregate needs no declaration: no constructors, no private members, no base class, no C array (std::array is
-// one member), no reference, no bit-field, at most 40 members. One underscore at the end of a name is dropped: class_
-// becomes "class". Every other type needs one line, which also gives the names and their order:
+// A plain aggregate needs no declaration: it has no constructors, no private members, no base class, no C array
+// (std::array counts as one member), no reference, no bit-field, and at most 40 members. One underscore at the end of a
+// name is dropped: the name of the field class_ is "class". Any other struct needs one line that lists its names and
+// their order:
 //
 //   class Account {
 //     …
@@ -27,11 +28,12 @@
 //   static constexpr bool optional_fields = true;                // all of them may
 //   void rules(keel::Check& check) const { … }                   // rules.h
 //
-// A field is required unless it is a std::optional, a Patch (patch.h) or among optional_fields. An initialiser alone
-// does not make a field optional: code cannot ask the compiler whether there is one, and could tell it from the value
-// only where that is not 0 or empty, so that changing a default would change the members that clients must send.
+// A field is required unless it is a std::optional, a Patch (patch.h) or listed in optional_fields. An initialiser
+// alone does not make a field optional, because code cannot ask the compiler whether a field has one. Code could detect
+// only initial values that are neither 0 nor empty; if these made a field optional, a change of a default would change
+// which members clients must send.
 //
-// Cost: everything happens at compile time.
+// Cost: none at run time; the compiler does all the work.
 
 #pragma once
 
@@ -48,17 +50,17 @@
 
 namespace keel {
 
-// The type that fields() returns, which Fields reads.
+// The type that fields() returns, from which Fields takes the names and members.
 template <class... Pairs>
 struct FieldList {
-  static_assert(sizeof...(Pairs) % 2 == 0, "fields() takes a name and a member for each field: fields(\"id\", &T::id)");
+  static_assert(sizeof...(Pairs) % 2 == 0, "fields() needs a name and a member for each field: fields(\"id\", &T::id)");
   std::tuple<Pairs...> pairs;
 };
 template <class... Pairs>
 consteval FieldList<Pairs...> fields(Pairs... pairs) {
   return {{pairs...}};
 }
-// The fields of a struct that lists them itself.
+// The fields of a struct that lists its fields itself.
 template <class T>
 inline constexpr auto fields_of = std::false_type();
 
@@ -77,7 +79,7 @@ concept HasFieldListOutside = is_field_list<std::remove_cvref_t<decltype(fields_
 template <class T>
 struct PlainFields {
   static_assert(std::is_class_v<T> && std::is_aggregate_v<T>,
-                "this type has no fields: make it a struct without constructors and private members, or write into it "
+                "this type has no fields: make it a struct without constructors or private members, or write into it "
                 "static constexpr auto fields = keel::fields(\"name\", &T::name_);");
   static constexpr std::size_t count = member_count<T>;
   static_assert(
@@ -85,11 +87,13 @@ struct PlainFields {
       "at most 40 fields of a struct are found automatically: group some of them in a struct, or list them in "
       "static constexpr auto fields = keel::fields(\"name\", &T::name);");
   static_assert(count != 0 || std::is_empty_v<T>,
-                "the fields of this struct cannot be found: it has a base class or a reference; make them members and "
-                "values, or list the fields in static constexpr auto fields = keel::fields(\"name\", &T::name);");
+                "the fields of this struct cannot be found: it has a base class or a reference; make the base class a "
+                "member and the reference a value, or list the fields in static constexpr auto fields = "
+                "keel::fields(\"name\", &T::name);");
   static_assert(is_one_for_each<T>(std::make_index_sequence<count>()),
-                "the fields of this struct cannot be found: it has a base class or a C array; make them a member and a "
-                "std::array, or list the fields in static constexpr auto fields = keel::fields(\"name\", &T::name);");
+                "the fields of this struct cannot be found: it has a base class or a C array; make the base class a "
+                "member and the C array a std::array, or list the fields in static constexpr auto fields = "
+                "keel::fields(\"name\", &T::name);");
   static constexpr std::array<std::string_view, count> names = member_names<T>(std::make_index_sequence<count>());
 
   template <class Self, class F>
@@ -108,7 +112,7 @@ struct ListedFields {
     }
   }
   static constexpr std::size_t count = std::tuple_size_v<std::remove_cvref_t<decltype(pairs())>> / 2;
-  static_assert(count <= 64, "a type has at most 64 fields: group some of them in a struct");
+  static_assert(count <= 64, "a type can have at most 64 fields: group some of them in a struct");
   static constexpr std::array<std::string_view, count> names = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<std::string_view, count>{std::get<2 * I>(pairs())...};
   }(std::make_index_sequence<count>());
@@ -141,7 +145,7 @@ struct Fields : std::conditional_t<internal::HasFieldList<T> || internal::HasFie
 
 namespace internal {
 
-// Passed to Fields::visit: writes the address of each field to `to`.
+// Passed to Fields::visit: writes the address of each field into `to`.
 struct TakeAddresses {
   void** to;
   template <class... T>
@@ -154,8 +158,8 @@ struct TakeAddresses {
 template <class T>
 using FieldTypes = decltype(Fields<T>::visit(std::declval<T&>(), ListTypes()));
 
-// Whether a T should have fields: true for every class, so that a class without any gets a message that says what to
-// do.
+// Whether a T should have fields: true for every class, so that the compiler's message for a class without fields says
+// what to do.
 template <class T>
 concept MayHaveFields = std::is_class_v<T> || std::is_union_v<T>;
 
@@ -165,7 +169,7 @@ consteval bool is_strict() {
   return false;
 }
 
-// A bit for each field that optional_fields names.
+// One bit for each field that optional_fields names.
 template <class T>
 consteval unsigned long optional_bits() {
   if constexpr (requires { requires std::same_as<const bool, decltype(T::optional_fields)>; }) {

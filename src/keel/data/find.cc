@@ -1,4 +1,4 @@
-// Finds one value of a document by its JSON Pointer, for each format.
+// Finds one value of a document by its JSON Pointer; there is a function for each format.
 
 #include <charconv>
 #include <string>
@@ -12,7 +12,7 @@
 namespace keel {
 namespace {
 
-// Reads the next token of the pointer and removes its escapes; false at the end.
+// Reads the next token of the pointer and removes its escapes; returns false at the end of the pointer.
 bool next_token(std::string_view& pointer, std::string& token) {
   if (pointer.empty() || pointer.front() != '/') return false;
   const std::size_t end = pointer.find('/', 1);

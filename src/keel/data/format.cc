@@ -7,7 +7,7 @@
 namespace keel::data {
 namespace {
 
-// Whether the bytes are exactly one value, and of which kind.
+// Whether the bytes are exactly one value, and of which kind the value is.
 template <class Reader, class Kind>
 bool is_whole(std::string_view bytes, Kind& kind) {
   Arena arena;
@@ -25,7 +25,8 @@ bool is_container(binary::Kind kind) noexcept { return kind == binary::Kind::Obj
 Format detect(std::string_view bytes) {
   if (bytes.empty()) return Format::Unknown;
   auto kind = json::Kind::None;
-  // In CBOR these bytes are small negative integers and texts of up to 29 bytes, in MessagePack small integers.
+  // In CBOR, the first byte of a JSON text would begin a small negative integer or a text of up to 29 bytes; in
+  // MessagePack, it would begin a small integer.
   const auto first = static_cast<unsigned char>(bytes.front());
   if (first < 0x80 && is_whole<json::Reader>(bytes, kind)) return Format::Json;
   auto cbor = binary::Kind::None;

@@ -1,18 +1,18 @@
-// keel/data/format.h — finds out the format of some bytes.
+// keel/data/format.h — detects the format of a sequence of bytes.
 //
 //   switch (data::detect(bytes)) {
 //     case data::Format::Json: …
 //
-// Use it for a file, a queue or a cache that is filled by writers of different formats. Where the format is stated, as
-// in a Content-Type, use the stated format instead.
+// Use it for a file, a queue or a cache to which programs write in different formats. If the format is stated, as in a
+// Content-Type, use the stated format instead.
 //
-// Result:  the format in which the bytes are exactly one value. JSON is tried first, because no JSON text begins like
-//          an object or a list of the other formats. Some short inputs are one value both in CBOR and in MessagePack:
-//          the result is then the format in which they are an object or a list, and CBOR when they are in both. Unknown
-//          when the bytes are not exactly one value in any format: empty, truncated, nested more than 64 (JSON: 128)
-//          deep.
+// Result:  the format in which the bytes are exactly one value. JSON is tried first, because the first byte of a JSON
+//          text never begins an object or a list of the other formats. Some short inputs are one value both in CBOR and
+//          in MessagePack. The result is then MessagePack if only the MessagePack value is an object or a list, and
+//          otherwise CBOR. The result is Unknown if there is no format in which the bytes are exactly one value, for
+//          example because the bytes are empty, truncated, or nested more than 64 levels deep (JSON: 128).
 // Threads: a function.
-// Cost:    one pass for each format that the first byte allows; no heap.
+// Cost:    one pass for each format that the first byte allows; no heap memory.
 
 #pragma once
 

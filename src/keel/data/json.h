@@ -1,4 +1,4 @@
-// keel/data/json.h — JSON (RFC 8259): writes it into a Buffer and reads it from bytes, each in a single pass.
+// keel/data/json.h — JSON (RFC 8259): writes JSON into a Buffer and reads it from bytes, each in a single pass.
 //
 //   json::Writer out(buffer);                          json::Reader in(body, arena);
 //   out.begin_object();                                in.begin_object();
@@ -9,10 +9,11 @@
 //                                                      }
 //                                                      KEEL_TRY_VOID(in.finish());
 //
-// Plain structs need neither: json_parse.h and json_write.h read and write a whole struct. Use a Value (json_value.h)
-// for a document without a struct.
+// For plain structs, neither json::Writer nor json::Reader is needed: json_parse.h and json_write.h read and write a
+// whole struct. For a document without a struct, use a Value (json_value.h).
 //
-// Neither recurses nor touches the heap; there is no tree of values. Generated readers and writers have this shape.
+// Neither json::Writer nor json::Reader recurses, uses the heap, or builds a tree of values. Generated readers and
+// writers have the shape shown above.
 
 #pragma once
 

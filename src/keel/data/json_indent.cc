@@ -8,7 +8,7 @@ namespace {
 
 bool is_blank(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// The end of the string that begins at `at`; the end of the text when it is not closed.
+// Returns the end of the string that begins at `at`; the end of the text if the string is not closed.
 std::size_t end_of_string(std::string_view text, std::size_t at) noexcept {
   for (++at; at < text.size() && text[at] != '"'; ++at) {
     if (text[at] == '\\') ++at;
@@ -25,7 +25,7 @@ void begin_line(Buffer& out, std::size_t depth) {
 
 void indent(Buffer& out, std::string_view text) {
   std::size_t depth = 0;
-  bool is_first = false;  // True right after an opening bracket: the object or array is empty if it ends now.
+  bool is_first = false;  // True directly after an opening bracket: an object or array that ends now is empty.
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     const std::size_t token = at++;

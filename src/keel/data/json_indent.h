@@ -1,13 +1,14 @@
-// keel/data/json_indent.h — JSON for people: one member or element per line, two spaces for each level.
+// keel/data/json_indent.h — formats JSON for people: one member or element per line, indented by two spaces for each
+// level.
 //
 //   {"a":1,"b":[]}   becomes   {
 //                                "a": 1,
 //                                "b": []
 //                              }
 //
-// Blanks between the tokens of the text are replaced; the tokens stay as they are.
+// Only the white space between the tokens of the text is changed, not the tokens.
 //
-// Errors: none. The text must be JSON: for any other text the result is unspecified.
+// Errors: none. The text must be JSON; for any other text, the result is unspecified.
 // Cost:   each byte is read once.
 
 #pragma once

@@ -31,14 +31,16 @@
 //                                   void write_json(json::Writer& out, const Money& money) writes it (json_write.h);
 //                                   read_json(in, money, wrong) has a keel::Violations& as well, for all that is wrong
 //
-// Fields that the struct does not have are skipped, unless it is strict. A field is required unless it is optional
-// (fields.h). A field or a map key that is repeated makes the text malformed. The rules() of a struct is called after
-// the struct was read (rules.h). Strictness and the precision of numbers are those of json::Reader (json_reader.h).
+// Fields that the struct does not have are skipped, unless the struct is strict. A field is required unless it is
+// optional (fields.h). A text in which a field or a map key is repeated is malformed. The rules() of a struct is called
+// after the struct has been read (rules.h). Strictness and the precision of numbers are those of json::Reader
+// (json_reader.h).
 //
-// Errors:   all violations, not only the first one (violations.h).
-// Lifetime: views live as long as the text and the arena.
-// Cost:     one pass; heap memory only for strings, lists and maps of the struct. Fields in the order of the struct are
-//           read without a search for their names; in another order, each costs a lookup in a hash table.
+// Errors:   all violations, not only the first violation (violations.h).
+// Lifetime: views are valid as long as both the text and the arena exist.
+// Cost:     one pass; heap memory only for strings, lists and maps of the struct. If the fields come in the order of
+//           the struct, they are read without a search for their names; in another order, each field costs a lookup in
+//           a hash table.
 
 #pragma once
 
@@ -51,15 +53,15 @@
 
 namespace keel::json {
 
-// Reads the text into `value`, which must be T() before. Returns false when `wrong` has violations; all valid values
-// have been read even then. `wrong` is cleared first.
+// Reads the text into `value`, which must be equal to T() before the call. Returns false if `wrong` has violations;
+// even then, all valid values have been read. The function clears `wrong` first.
 template <class T>
 bool read(T& value, std::string_view text, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();
   return internal::read_text(text, arena, options, &internal::read_field<T>, &value, wrong);
 }
 
-// The value, or InvalidArgument with everything that is wrong (Violations::error).
+// Returns the value, or InvalidArgument with everything that is wrong (Violations::error).
 template <class T>
 Result<T> parse(std::string_view text, Arena& arena, ReaderOptions options = {}) {
   T value{};
@@ -69,9 +71,9 @@ Result<T> parse(std::string_view text, Arena& arena, ReaderOptions options = {})
 }
 template <class T>
 Result<T> parse(std::string_view text, ReaderOptions options = {}) {
-  static_assert(
-      !internal::holds_views<T>(),
-      "a struct with a std::string_view is read with an arena that lives at least as long: parse<T>(text, arena)");
+  static_assert(!internal::holds_views<T>(),
+                "a struct with a std::string_view must be read with an arena, which must live at least as long as the "
+                "struct: parse<T>(text, arena)");
   Arena arena;
   return parse<T>(text, arena, options);
 }

@@ -21,7 +21,7 @@ using internal::plain_run;
 bool is_high_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xD800; }
 bool is_low_surrogate(unsigned unit) noexcept { return (unit & 0xFC00) == 0xDC00; }
 
-// `raw` was checked by scan_string. The result is never longer than `raw`.
+// `raw` must have been checked by scan_string(). The result is never longer than `raw`.
 char* unescape_to(std::string_view raw, char* to) noexcept {
   const char* at = raw.data();
   const char* const end = at + raw.size();
@@ -77,7 +77,7 @@ Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options)
       arena_(arena),
       depth_max_(options.depth_max),
       is_response_(options.is_response) {
-  KEEL_EXPECT(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max of a JSON reader is between 1 and 128");
+  KEEL_EXPECT(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max of a JSON reader must be from 1 to 128");
   if (text.size() > options.bytes_max) [[unlikely]]
     refuse(Problem::Cause::Syntax, "the text is longer than allowed", begin_);
 }
@@ -100,18 +100,19 @@ void Reader::fail(const char* message, const char* member, const char* keyword) 
 
 void Reader::fail_malformed(const char* message) noexcept { refuse(Problem::Cause::Syntax, message, value_); }
 
-// Most texts have none.
+// Most texts contain no white space.
 [[gnu::always_inline]] inline void Reader::skip_space() noexcept {
   if (at_ != end_ && static_cast<std::uint8_t>(*at_) <= 0x20) [[unlikely]]
     at_ = internal::behind_space(at_, end_);
 }
 
-// Inlined into each of its callers below, like the next two functions: the three take most of the reading time.
+// This function and the next two are inlined into each of their callers below, because these three functions take most
+// of the reading time.
 [[gnu::always_inline]] inline bool Reader::value_due() {
   if (state_ != State::Value) [[unlikely]] {
     KEEL_EXPECT(state_ == State::Failed,
-                "a JSON value is read where none is expected: read each one once, at the start or after next_key() or "
-                "next_element()");
+                "a JSON value is read where none is expected: read each value only once, at the start or after "
+                "next_key() or next_element()");
     return false;
   }
   skip_space();
@@ -138,7 +139,8 @@ Kind Reader::peek() {
   }
 }
 
-// The syntax of the value is checked first: text that is not JSON is a Syntax problem, whatever was expected.
+// The syntax of the value is checked first, because text that is not JSON is a Syntax problem, whatever the caller
+// expected.
 void Reader::mismatch(const char* expected) {
   const char* const where = value_;
   skip();
@@ -164,7 +166,7 @@ bool Reader::begin(char bracket, const char* expected) {
 bool Reader::begin_object() { return begin('{', "expected an object"); }
 bool Reader::begin_array() { return begin('[', "expected an array"); }
 
-// True when another member or element must follow; false when the container has ended, or after a problem.
+// Returns true if another member or element must follow; false if the container has ended, or after a problem.
 [[gnu::always_inline]] inline bool Reader::after_value(char closing, const char* expected) {
   if (state_ == State::Failed) return false;
   if (state_ == State::Value) [[unlikely]]
@@ -193,13 +195,13 @@ bool Reader::begin_array() { return begin('[', "expected an array"); }
   return true;
 }
 
-// Cold: the path is computed only for the message.
+// The function is cold, because the path is computed only for the message.
 void Reader::value_is_left() const {
   Buffer path;
   append_path(path);
   throw_bug(
       "the JSON value at \"" + std::string(path.view()) +
-          "\" is neither read nor skipped before the next one is read: call skip() for a member that is not known",
+          "\" is neither read nor skipped before the next value is read: call skip() for a member that is not known",
       std::source_location::current());
 }
 
@@ -260,7 +262,7 @@ bool Reader::rewind(const Mark& mark) {
   const auto bytes = static_cast<std::size_t>(at_ - mark.at_);
   if (bytes > (std::size_t{1} << 20) + 8 * static_cast<std::size_t>(end_ - begin_) - again_) {
     refuse(Problem::Cause::Syntax,
-           "objects of several kinds are nested too deeply: the tag of each must be its first member", at_);
+           "objects that need a tag are nested too deeply: the tag of each object must be its first member", at_);
     return false;
   }
   again_ += bytes;
@@ -364,7 +366,7 @@ bool Reader::scan_hex4(unsigned& unit) noexcept {
 std::string_view Reader::unescape(std::string_view raw) {
   auto* text = static_cast<char*>(arena_.allocate(raw.size(), 1));
   const auto size = static_cast<std::size_t>(unescape_to(raw, text) - text);
-  arena_.extend(text, raw.size(), size);  // Gives the unused rest of the memory back to the arena.
+  arena_.extend(text, raw.size(), size);  // Returns the unused part of the memory to the arena.
   return {text, size};
 }
 
@@ -414,7 +416,7 @@ bool Reader::scan_number(std::string_view& raw, bool& whole) noexcept {
     good = digits() != 0;
   }
   if (!good) {
-    refuse(Problem::Cause::Syntax, "number without a digit where one is needed", at_);
+    refuse(Problem::Cause::Syntax, "number without a digit where a digit is required", at_);
     return false;
   }
   raw = {first, at_};
@@ -436,7 +438,7 @@ void Reader::refuse_beyond(const IntegerRange& range, bool is_below) noexcept {
   fail(range.expected, nullptr, internal::range_keyword(range, is_below));
 }
 
-// Reads a number with a fraction, an exponent, a minus sign or more digits than common numbers have.
+// Reads a number that has a fraction, an exponent, a minus sign, or more digits than most numbers.
 template <class T>
 T Reader::whole_number(const IntegerRange& range) {
   std::string_view raw;
@@ -556,7 +558,7 @@ std::string_view Reader::skip() {
           refuse(Problem::Cause::Syntax, depth_ == 0 ? "the text is empty" : "unexpected end of text", at_);
         }
     }
-    // Closes the containers that end here, until another value follows.
+    // Closes the containers that end at this position, until another value follows.
     while (depth_ > outside && !failed() && !((level_[depth_ - 1] & 1) != 0 ? next_element() : member(raw, flag))) {
     }
   } while (depth_ > outside && !failed());
@@ -567,8 +569,8 @@ std::string_view Reader::skip() {
 Result<> Reader::finish() {
   if (!failed()) {
     KEEL_EXPECT(depth_ == 0 && state_ == State::Next,
-                "finish() is called before the whole JSON value is read: call next_key() and next_element() until they "
-                "return nothing");
+                "finish() is called before the whole JSON value is read: call next_key() until it returns nullopt, "
+                "and next_element() until it returns false");
     skip_space();
     if (at_ != end_) refuse(Problem::Cause::Syntax, "unexpected text after the value", at_);
   }
@@ -577,7 +579,7 @@ Result<> Reader::finish() {
 }
 
 Problem Reader::problem() const {
-  KEEL_EXPECT(failed(), "problem() and error() are called on a JSON reader that has not failed");
+  KEEL_EXPECT(failed(), "problem() and error() must be called only on a JSON reader that has failed");
   const auto offset = static_cast<std::size_t>(where_ - begin_);
   std::size_t line = 1;
   const char* line_begin = begin_;

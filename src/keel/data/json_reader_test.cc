@@ -414,20 +414,20 @@ TEST(JsonReader, throws_a_bug_when_it_is_called_out_of_order) {
   Reader in(R"({"a":{"b":1},"c":2})", arena);
   in.begin_object();
   EXPECT_EQ(bug_of([&] { in.int64(); }),
-            "a JSON value is read where none is expected: read each one once, at the start or after next_key() or "
-            "next_element()");
+            "a JSON value is read where none is expected: read each value only once, at the start or after next_key() "
+            "or next_element()");
   EXPECT_EQ(bug_of([&] { in.next_element(); }), "next_element() is called outside of a JSON array");
   in.next_key();
   in.begin_object();
   in.next_key();
   EXPECT_EQ(bug_of([&] { in.next_key(); }),
-            "the JSON value at \"/a/b\" is neither read nor skipped before the next one is read: call skip() for a "
-            "member that is not known");
+            "the JSON value at \"/a/b\" is neither read nor skipped before the next value is read: call skip() for "
+            "a member that is not known");
   EXPECT_EQ(bug_of([&] { (void)in.finish(); }),
-            "finish() is called before the whole JSON value is read: call next_key() and next_element() until they "
-            "return nothing");
+            "finish() is called before the whole JSON value is read: call next_key() until it returns nullopt, and "
+            "next_element() until it returns false");
   EXPECT_EQ(bug_of([&] { (void)in.problem(); }),
-            "problem() and error() are called on a JSON reader that has not failed");
+            "problem() and error() must be called only on a JSON reader that has failed");
   EXPECT_EQ(in.int64(), 1) << "the reader is as it was";
 }
 

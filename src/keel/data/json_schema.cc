@@ -8,7 +8,7 @@
 namespace keel::json {
 namespace {
 
-// "from 1 to 100", "at least 1" or "at most 100": the numbers, as they are written.
+// "from 1 to 100", "at least 1" or "at most 100"; the numbers are used in the form in which they are written.
 struct Bounds {
   std::string_view least;
   std::string_view most;
@@ -50,7 +50,7 @@ void Schemas::Keywords::allow_null() {
   for (auto& [name, value] : all) {
     if (name == "type") {
       if (value[0] == '"') value = '[' + value + ",\"null\"]";
-      // With `enum`, null is allowed only if it is in the list.
+      // If the schema has `enum`, null is allowed only if the list of `enum` contains null.
       for (auto& [other, list] : all) {
         if (other == "enum") list.insert(list.size() - 1, ",null");
       }

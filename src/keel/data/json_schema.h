@@ -1,21 +1,22 @@
-// keel/data/json_schema.h — makes the JSON Schema of what json::read() accepts and json::write() writes, from the types
-// alone.
+// keel/data/json_schema.h — makes the JSON Schema of the texts that json::read() accepts and json::write() writes, from
+// the types alone.
 //
 //   json::Schemas schemas;
 //   schemas.add<Order>();                    // {"$ref":"#/components/schemas/shop::Order"}
 //   schemas.components().at("shop::Order")   // {"type":"object","required":["lines"],"properties":{"lines":…}}
 //
-// Structs and enums become components under their full names; other types are described where they are used. A field
-// that may be absent (fields.h) is not required, and its initialiser becomes the `default` if it is a number, a text, a
-// boolean or an enum. A std::optional and a Patch may be null. A variant is a `oneOf` with its tag as discriminator; an
-// alternative has the tag as a property. For a type that has its own read_json(), the schema allows any value.
+// Structs and enums become components under their full names; other types are described at the place where they are
+// used. A field that may be absent (fields.h) is not required, and the value of its initialiser becomes the `default`
+// if this value is a number, a text, a boolean or an enum. A std::optional and a Patch may be null. A variant becomes a
+// `oneOf` with its tag as discriminator; the schema of an alternative contains the tag as a property. For a type that
+// has its own read_json(), the schema allows any value.
 //
-// Rules (rules.h): rules() is called with numbers that are too small or too large and with too few or too many
-// characters or elements, and its complaints become minimum and maximum, minLength and maxLength, minItems and
-// maxItems, `enum` and `pattern`; the author's own words become the description. A bound above `probe_length`
-// characters or `probe_count` elements is therefore not found, and neither is a rule that all probed values satisfy.
+// Rules (rules.h): rules() is called with numbers that are probably too small or too large, and with few or many
+// characters or elements; its complaints become minimum and maximum, minLength and maxLength, minItems and maxItems,
+// `enum` and `pattern`; the author's own words become the description. Therefore, limits above `probe_length`
+// characters or `probe_count` elements are not found; rules that all probed values satisfy are not found either.
 //
-// Cost: for tools and tests: it uses strings, and one function for each type.
+// Cost: meant for tools and tests, because making a schema builds strings, and needs one function for each type.
 
 #pragma once
 
@@ -45,7 +46,8 @@ class Schemas {
   static constexpr std::size_t probe_length = 100'000;
   static constexpr std::size_t probe_count = 2'000;
 
-  // The schema of a T, as JSON. All components that it refers to are then among the components.
+  // Returns the schema of a T, as JSON. After the call, all components that the schema refers to are among the
+  // components.
   template <class T>
   std::string add() {
     return schema_of<T>({}).text();
@@ -56,22 +58,22 @@ class Schemas {
   // A field of a struct that is read from text (text_fields.h).
   struct Field {
     std::string name;
-    std::string schema;  // The schema as JSON.
+    std::string schema;  // The schema of the field, as JSON.
     bool is_required = false;
   };
-  // The fields of a T, in order.
+  // Returns the fields of a T, in their order in the struct.
   template <class T>
   std::vector<Field> fields();
 
  private:
-  // The members of a schema, in order: keyword and value as JSON.
+  // The members of a schema, in order: each is a keyword and its value as JSON.
   struct Keywords {
     std::vector<std::pair<std::string, std::string>> all;
 
     Keywords() = default;
     Keywords(std::initializer_list<std::pair<std::string, std::string>> members) : all(members) {}
     void set(std::string_view keyword, std::string value);
-    // Allows null as well.
+    // Changes the schema so that it allows null too.
     void allow_null();
     std::string text() const;
   };
@@ -85,13 +87,13 @@ class Schemas {
 
   static std::string quoted(std::string_view text);
   static Keywords reference(std::string_view name);
-  // The type is given by its name, so that this header need not include the types that have a format.
+  // The type is passed as its name, so that this header need not include the types that have a format.
   static Keywords text(std::string_view type);
   static Keywords integer(bool is_signed, int bits);
   static void apply(Keywords& schema, const std::vector<std::string>& words, std::string_view type);
   static void tell(void* context, std::string_view field, std::string_view words, std::string_view keyword);
   static void describe(Keywords& schema, const Rules& rules);
-  // False when the component exists already, or is being made.
+  // Returns false if the component already exists, or is being made.
   bool begin(const std::string& name) { return components_.emplace(name, "{}").second; }
 
   template <class T>
@@ -109,7 +111,7 @@ class Schemas {
 };
 
 namespace internal {
-// The argument of Schemas::tell(): the check() in progress, and the rules found so far.
+// The argument of Schemas::tell(): the current call of check(), and the rules found so far.
 struct RuleCollector {
   Check* check = nullptr;
   void* rules = nullptr;
@@ -200,7 +202,7 @@ Schemas::Keywords Schemas::schema_of(const Rules& rules) {
     type = "object";
   } else {
     std::string name = plain_name(type_name<T>());
-    // A struct that is an alternative of a variant also has a schema with its tag.
+    // A struct that is an alternative of a variant also has a second schema, which includes its tag.
     if constexpr (has_tag<T>()) name += "WithoutTag";
     if (begin(name)) components_[name] = struct_of<T>({}).text();
     schema = reference(name);

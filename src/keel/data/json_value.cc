@@ -15,37 +15,38 @@ namespace keel::json {
 namespace {
 
 constexpr std::size_t short_max = 14;
-constexpr std::size_t linear_max = 16;  // Up to this number of members, a key is searched for linearly.
+constexpr std::size_t linear_max = 16;  // In an object with up to this many members, a key is searched for linearly.
 constexpr int depth_limit = 128;
 
-// The binary search works with any order; this one seldom compares bytes.
+// The binary search would work with any order; with this order, it seldom has to compare bytes.
 bool is_before(std::string_view a, std::string_view b) noexcept {
   return a.size() != b.size() ? a.size() < b.size() : a.compare(b) < 0;
 }
 
 void require_depth(int depth) {
   KEEL_EXPECT(depth < depth_limit,
-              "a json::Value that is nested more than 128 deep is copied, compared or written: no JSON reader of Keel "
-              "would accept it");
+              "a json::Value that is nested more than 128 levels deep cannot be copied, compared or written: no JSON "
+              "reader of Keel would accept it");
 }
 
-// Compares two numbers exactly: -1, 0 or 1; 2 when one of them is not a number.
+// Compares two numbers exactly; returns -1, 0 or 1, or 2 if a number is NaN.
 int compare(double real, std::int64_t whole) noexcept {
   if (std::isnan(real)) return 2;
   if (real >= 0x1p63) return 1;
   if (real < -0x1p63) return -1;
   const auto truncated = static_cast<std::int64_t>(real);
   if (truncated != whole) return truncated < whole ? -1 : 1;
-  const double rest = real - static_cast<double>(truncated);  // Exact: a double with a fraction is below 2^53.
+  // The subtraction is exact, because a double with a fraction is below 2^53.
+  const double rest = real - static_cast<double>(truncated);
   return rest < 0 ? -1 : rest > 0 ? 1 : 0;
 }
 
 }  // namespace
 
-// Stands before the values of a list, or before alternating keys and values; with more than linear_max members, the
-// order of their keys follows.
+// The head of a block, before the values of a list or before the alternating keys and values of an object. If the block
+// has space for more than linear_max members, the sorted order of the keys follows the values.
 struct Value::Block {
-  Block* next;  // Used while the value is released.
+  Block* next;  // Used only while the value is released.
   std::uint32_t size;
   std::uint32_t capacity : 31;
   std::uint32_t is_object : 1;
@@ -65,7 +66,7 @@ struct Value::Block {
   std::uint32_t* order() noexcept { return reinterpret_cast<std::uint32_t*>(values() + 2 * std::size_t{capacity}); }
   bool has_order() const noexcept { return capacity > linear_max; }
 
-  // The position of `name` in order(), or where it would be.
+  // The position of `name` in order(), or the position where it would be inserted.
   std::uint32_t* lower_bound(std::string_view name) noexcept {
     return std::lower_bound(order(), order() + size, name,
                             [&](std::uint32_t i, std::string_view wanted) { return is_before(key(i), wanted); });
@@ -87,7 +88,7 @@ struct Value::Block {
     const std::uint32_t* const at = lower_bound(name);
     return at != order() + size && key(*at) == name ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
-  // The index of the first member that repeats an earlier key; or `size`.
+  // The index of the first member whose key an earlier member also has; or `size`.
   std::size_t second() noexcept {
     std::size_t found = size;
     if (has_order()) {
@@ -117,7 +118,7 @@ Value Value::object(std::initializer_list<Entry> members) {
   Value made;
   made.set(Type::Object, static_cast<Block*>(nullptr));
   for (const Entry& member : members) {
-    KEEL_EXPECT(made.find(member.key) == nullptr, "a JSON object is made with a key that occurs twice");
+    KEEL_EXPECT(made.find(member.key) == nullptr, "a JSON object must not be made with a key that occurs twice");
     made[member.key] = member.value;
   }
   return made;
@@ -133,7 +134,7 @@ Value::Value(const Value& other) {
 }
 
 Value& Value::operator=(Value&& other) noexcept {
-  Value taken(std::move(other));  // `other` may be within this value, or be this value.
+  Value taken(std::move(other));  // `other` may be this value, or a value inside this value.
   std::swap(bytes_, taken.bytes_);
   return *this;
 }
@@ -145,7 +146,8 @@ void Value::set_string(std::string_view text) {
     if (!text.empty()) std::memcpy(bytes_ + 2, text.data(), text.size());
     return;
   }
-  KEEL_EXPECT(text.size() <= std::numeric_limits<std::uint32_t>::max(), "a string of a json::Value is 4 GiB long");
+  KEEL_EXPECT(text.size() <= std::numeric_limits<std::uint32_t>::max(),
+              "a string in a json::Value must be shorter than 4 GiB");
   auto* const copied = static_cast<char*>(::operator new(text.size()));
   std::memcpy(copied, text.data(), text.size());
   set(Type::Long, copied);
@@ -160,7 +162,7 @@ std::string_view Value::text() const noexcept {
   return {payload<const char*>(), size};
 }
 
-// Without recursion: inner values are linked into a list, using their own memory.
+// The function does not recurse: inner values are linked into a list, which uses their own memory.
 void Value::release() noexcept {
   if (type() == Type::Long) {
     ::operator delete(payload<char*>());
@@ -182,7 +184,7 @@ void Value::release() noexcept {
   }
 }
 
-// Makes room for one more element in a list, or member in an object.
+// Makes space for one more element in a list, or for one more member in an object.
 void Value::grow(Type type) {
   Block* const old = block();
   const bool is_object = type == Type::Object;
@@ -293,7 +295,7 @@ const Value* Value::at(std::string_view pointer) const {
       std::size_t index = 0;
       const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), index);
       const bool is_index = error == std::errc() && end == part.data() + part.size() &&
-                            (part.size() == 1 || part.front() != '0');  // RFC 6901 §4: no leading zeros.
+                            (part.size() == 1 || part.front() != '0');  // RFC 6901 §4 allows no leading zeros.
       value = is_index && index < value->size() ? &value->elements()[index] : nullptr;
     } else if (part.find('~') == part.npos) {
       value = value->find(part);
@@ -312,8 +314,8 @@ const Value* Value::at(std::string_view pointer) const {
 Value& Value::operator[](std::string_view key) {
   if (Value* const found = find(key)) return *found;
   KEEL_EXPECT(type() == Type::Object || type() == Type::Null,
-              "a member is set in a json::Value that is neither an object nor null");
-  Value name(key);  // The name is copied before anything is changed: `key` may belong to this very object.
+              "a member can be set only in a json::Value that is an object or null");
+  Value name(key);  // The name is copied before anything is changed: `key` may point into this same object.
   if (type() == Type::Null) set(Type::Object, static_cast<Block*>(nullptr));
   grow(Type::Object);
   Block* const members = block();
@@ -332,7 +334,7 @@ Value& Value::operator[](std::string_view key) {
 
 Value& Value::push_back(Value element) {
   KEEL_EXPECT(type() == Type::Array || type() == Type::Null,
-              "push_back() is called on a json::Value that is neither a list nor null");
+              "push_back() can be called only on a json::Value that is a list or null");
   if (type() == Type::Null) set(Type::Array, static_cast<Block*>(nullptr));
   grow(Type::Array);
   Value* const to = block()->values() + block()->size;
@@ -354,7 +356,8 @@ bool Value::erase(std::string_view key) {
       if (one != index) *to++ = one > index ? one - 1 : one;
     }
   }
-  const Value key_of_it(std::move(first[0]));  // `key` may refer to this key, so it is destroyed last.
+  // `key` may point to the key of this member, so this key is destroyed last.
+  const Value key_of_it(std::move(first[0]));
   const Value value_of_it(std::move(first[1]));
   Value* const end = members->values() + members->value_count();
   std::memmove(static_cast<void*>(first), first + 2, static_cast<std::size_t>(end - (first + 2)) * sizeof(Value));
@@ -426,13 +429,13 @@ bool Value::are_equal(const Value& a, const Value& b, int depth) {
   }
 }
 
-// For reading: the content of a list or an object is collected on a stack, and moved into a block of its size at the
-// end.
+// Reads a Value: collects the elements of a list or the members of an object on a stack, and finally moves the
+// collected values into a block that is just large enough.
 struct Value::Builder {
   Reader& in;
   std::vector<Value> stack;
 
-  // Reads a value recursively, as deeply as the Reader allows.
+  // Reads a value recursively, to the depth that the Reader allows.
   void read(Value& to) {
     switch (in.peek()) {
       case Kind::Null:
@@ -470,7 +473,7 @@ struct Value::Builder {
         break;
       }
       case Kind::None:
-        in.skip();  // Reports the kind that the value has instead.
+        in.skip();  // Reports the problem.
     }
   }
 
@@ -495,7 +498,8 @@ struct Value::Builder {
     to.set(type, block);
   }
 
-  // Reports, at the value of the member with that index, that the member repeats a name.
+  // Reports that the member with that index repeats a name; the reported position is the position of the member's
+  // value.
   void refuse(const Reader::Mark& mark, std::size_t index) {
     if (!in.rewind(mark)) return;
     in.begin_object();
@@ -512,7 +516,8 @@ struct Value::Builder {
     const std::string_view text = in.number_text();
     if (in.failed()) return;
     const char* const end = text.data() + text.size();
-    if (text.find_first_of(".eE") == text.npos && text != "-0") {  // -0 is a double.
+    // -0 is stored as a double, because an integer has no negative zero.
+    if (text.find_first_of(".eE") == text.npos && text != "-0") {
       std::int64_t number = 0;
       if (std::from_chars(text.data(), end, number).ec == std::errc()) {
         to = Value(number);
@@ -588,7 +593,7 @@ Error unexpected_kind(std::string_view pointer, std::string_view expected) {
   if (!text.empty()) text += ": ";
   return Error::text(Code::InvalidArgument, text.append(expected));
 }
-// Makes the error for a value that is not an integer in the range.
+// Makes the error for a value that is not an integer within the range.
 Error unexpected_number(std::string_view pointer, const Value& value, const IntegerRange& range) {
   const auto real = value.number();
   return unexpected_kind(pointer, real && std::trunc(*real) == *real ? range.expected : "expected an integer");

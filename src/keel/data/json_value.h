@@ -9,21 +9,23 @@
 //   json::Value reply = json::Value::object({{"id", id}, {"tags", json::Value::array({"a", "b"})}});
 //   std::string text = json::write(reply);                                 // json_write.h
 //
-// A field of a struct may be a Value: it is then read and written like any other field, whatever it contains.
+// A field of a struct may be a Value: it is read and written like any other field, whatever the Value contains.
 //
-// Numbers:  a number without fraction and exponent is exact from -2^63 to 2^64 - 1, any other becomes the nearest
-//           double. Numbers are compared by value: Value(1) == Value(1.0).
-// Objects:  members keep their order, which equality ignores. A text that repeats a member is malformed.
-// Errors:   reading is as strict as json::Reader (json_reader.h), whose depth_max and bytes_max bound it. get() returns
-//           InvalidArgument with the pointer of a value that is missing or of another type; the other functions return
-//           null or std::nullopt. These are a Bug (base/bug.h): changing a value that is neither null nor of the kind
-//           that the function requires; a string of 2^32 bytes; a list or an object of 2^31 elements; copying,
-//           comparing or writing a value that is nested more than 128 deep. Values of any depth can be destroyed.
+// Numbers:  a number without a fraction and an exponent is exact from -2^63 to 2^64 - 1; any other number becomes the
+//           nearest double. Numbers are compared by their values: Value(1) == Value(1.0).
+// Objects:  members keep their order, but comparisons for equality ignore the order. A text in which a member is
+//           repeated is malformed.
+// Errors:   reading is as strict as json::Reader (json_reader.h), and limited by the options depth_max and bytes_max of
+//           that reader. get() returns InvalidArgument with the pointer of the value if the value is missing or has
+//           another type; the other functions return null or std::nullopt. Each of the following is a Bug (base/bug.h):
+//           changing a value that is neither null nor of the kind that the function requires; a string of 2^32 bytes; a
+//           list or an object of 2^31 elements; copying, comparing or writing a value that is nested more than 128
+//           levels deep. Values of any depth can be destroyed.
 // Lifetime: a std::string_view, span or pointer is valid until the Value is changed, moved or destroyed.
 // Threads:  a value.
-// Cost:     16 bytes for a value, with a string of at most 14 bytes; a longer string, a list and an object take one
-//           allocation each. A member is found by a linear search among up to 16, else by binary search; adding one to
-//           an object of n moves up to 4 n bytes.
+// Cost:     16 bytes for a value, which may be a string of at most 14 bytes; a longer string, a list and an object take
+//           one allocation each. In an object with up to 16 members, a member is found by a linear search, in a larger
+//           object by a binary search; to add a member to an object with n members, up to 4 n bytes are moved.
 
 #pragma once
 
@@ -62,7 +64,7 @@ class Value {
       set(Type::Real, static_cast<double>(value));
     } else {
       static_assert(std::integral<T> && !std::same_as<T, char>,
-                    "a single character is not a JSON value: write a string");
+                    "a single character cannot be a JSON value: write a string");
       if constexpr (std::is_signed_v<T>) {
         set(Type::Signed, std::int64_t{value});
       } else if (value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
@@ -94,33 +96,35 @@ class Value {
   Kind kind() const noexcept;
   bool is_null() const noexcept { return type() == Type::Null; }
 
-  // The value if it has that kind, else nullopt; for an integer, the number must be whole and fit.
+  // Each function returns the value if the value has the function's type, otherwise nullopt; for an integer, the number
+  // must be whole and must fit.
   std::optional<bool> boolean() const noexcept;
   std::optional<std::int64_t> int64() const noexcept;
   std::optional<std::uint64_t> uint64() const noexcept;
-  std::optional<double> number() const noexcept;  // The nearest double of any number.
+  // Returns the double that is nearest to the number, whatever the number's type.
+  std::optional<double> number() const noexcept;
   std::optional<std::string_view> string() const noexcept;
 
-  // The number of elements of a list, or of members of an object; else 0.
+  // The number of elements of a list or of members of an object; 0 for any other value.
   std::size_t size() const noexcept;
   bool empty() const noexcept { return size() == 0; }
-  // The elements of a list; empty when this is not a list.
+  // The elements of a list; empty if this value is not a list.
   std::span<const Value> elements() const noexcept;
   std::span<Value> elements() noexcept;
-  // The members of an object, as {key, value}; empty when this is not an object: for (const auto& [key, value] :
+  // The members of an object, as {key, value}; empty if this value is not an object: for (const auto& [key, value] :
   // document.members()).
   Members members() const noexcept;
 
-  // Null when this is not an object, or has no such member.
+  // Null if this value is not an object, or has no such member.
   const Value* find(std::string_view key) const noexcept;
   Value* find(std::string_view key) noexcept;
-  // Looks up a JSON Pointer (RFC 6901): "" is this value itself, "/lines/0/sku" a member of an element of one of its
-  // members. Null when there is no such value.
+  // Returns the value at a JSON Pointer (RFC 6901): "" is this value itself; "/lines/0/sku" is the member `sku`
+  // of the first element of the member `lines`. Null if no such value exists.
   const Value* at(std::string_view pointer) const;
 
   // Finds the value and converts it to T: bool, an integer, double, std::string_view, std::string. InvalidArgument says
-  // what is wrong: "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/size: expected an integer from 0 to
-  // 255".
+  // what is wrong, for example: "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/size: expected an
+  // integer from 0 to 255".
   template <class T>
   Result<T> get(std::string_view pointer = {}) const {
     if constexpr (std::same_as<T, bool>) {
@@ -135,18 +139,19 @@ class Value {
       return static_cast<T>(number);
     } else {
       static_assert(std::constructible_from<T, std::string_view>,
-                    "get() of a json::Value returns a bool, an integer, a double or a string; for a struct call "
+                    "get() of a json::Value can return a bool, an integer, a double or a string; for a struct call "
                     "json::parse<T>(json::write(value))");
       KEEL_TRY(const std::string_view text, get_string(pointer));
       return T(text);
     }
   }
 
-  // The member of an object; if there is none, appends one whose value is null. A null becomes an object first.
+  // Returns the member of an object; if it does not exist, appends a member whose value is null. If this value is null,
+  // it becomes an object first.
   Value& operator[](std::string_view key);
-  // Appends to a list; returns the new element. A null becomes a list first.
+  // Appends an element to a list, and returns the new element. If this value is null, it becomes a list first.
   Value& push_back(Value element);
-  // False when there was no such member.
+  // Returns false if the object had no such member.
   bool erase(std::string_view key);
 
   friend bool operator==(const Value& a, const Value& b) { return are_equal(a, b, 0); }
@@ -174,7 +179,7 @@ class Value {
   }
   Block* block() const noexcept { return payload<Block*>(); }
   void set_string(std::string_view text);
-  std::string_view text() const noexcept;  // The text of a string.
+  std::string_view text() const noexcept;  // The characters of a string.
   void release() noexcept;
   void grow(Type type);
   void read(Reader& in);
@@ -188,8 +193,8 @@ class Value {
   Result<std::uint64_t> get_uint64(std::string_view pointer, const IntegerRange& range) const;
   Result<std::string_view> get_string(std::string_view pointer) const;
 
-  // Byte 0 is the type. A short string has its size in byte 1 and its text from byte 2 on; a long one has its size from
-  // byte 4 on. From byte 8 on there is a number or a pointer. Unused bytes are 0.
+  // Byte 0 contains the type. A short string has its size in byte 1, and its text begins at byte 2; a long string has
+  // its size in the bytes from 4 on. A number or a pointer begins at byte 8. Bytes that are not used are 0.
   alignas(8) unsigned char bytes_[16];
 };
 
@@ -208,7 +213,7 @@ class Value::Members {
   class Iterator {
    public:
     Member operator*() const noexcept { return {at_[0].text(), at_[1]}; }
-    const Value& name() const noexcept { return at_[0]; }  // The key as a value.
+    const Value& name() const noexcept { return at_[0]; }  // The key, as a Value.
     Iterator& operator++() noexcept {
       at_ += 2;
       return *this;
@@ -228,7 +233,7 @@ class Value::Members {
  private:
   friend class Value;
   Members(const Value* first, std::size_t size) noexcept : first_(first), size_(size) {}
-  const Value* first_;  // Keys and values alternate.
+  const Value* first_;  // Keys and values alternate in memory.
   std::size_t size_;
 };
 

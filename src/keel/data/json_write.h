@@ -5,11 +5,11 @@
 //   json::write(buffer, order)        // appends it
 //
 // json_parse.h lists the supported types, and fields.h says how a struct is described. Fields are written in the order
-// of the struct; an empty std::optional is written as null, and an absent Patch is left out. Reading the output gives
-// an equal value, except for NaN and infinity, which JSON does not have (they become null), and for strings that are
-// not UTF-8 (json_writer.h).
+// of the struct; an empty std::optional is written as null; an absent Patch is left out. If the output is read again,
+// the result is an equal value, except for NaN and infinity, which JSON cannot represent (they become null), and for
+// strings that are not UTF-8 (json_writer.h).
 //
-// Errors: an enum's value that has no name is a Bug (base/bug.h).
+// Errors: writing a value of an enum that has no name is a Bug (base/bug.h).
 // Cost:   write(buffer, …) uses the heap only to grow the buffer.
 
 #pragma once
@@ -22,12 +22,12 @@
 
 namespace keel::json {
 namespace internal {
-// json_writer.h declares write() for code that includes only that header.
+// json_writer.h declares write() for code that includes only json_writer.h.
 template <class T>
 struct CanWrite {};
 }  // namespace internal
 
-// Writes one value within a document: out.key("order"), then write(out, order).
+// Writes one value as part of a document: out.key("order"), then write(out, order).
 template <class T>
 void write(Writer& out, const T& value) {
   internal::write_value(out, value);

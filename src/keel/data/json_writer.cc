@@ -17,9 +17,10 @@ using internal::put;
 
 namespace {
 
-// A number with up to four decimals, as people usually write them: 36, 97.25, -1200.5. Returns null, and writes
-// nothing, when the number has another form. The result is the shortest text, the same that std::to_chars writes: with
-// only a few digits, no other text of that length reads as the same double, and no text with an exponent is shorter.
+// Writes a number with up to four decimals, in the form that people usually write: 36, 97.25, -1200.5. Returns null,
+// and writes nothing, if the number has another form. The result is the shortest text, and equal to that of
+// std::to_chars, because with so few digits no other text of that length reads as the same double, and no text with an
+// exponent is shorter.
 char* put_short_number(char* to, double value) noexcept {
   const double size = std::fabs(value);
   if (!(size >= 0.01 && size < 1e9)) return nullptr;
@@ -27,7 +28,7 @@ char* put_short_number(char* to, double value) noexcept {
   if (static_cast<double>(scaled) / 1e4 != size) return nullptr;
   const std::int64_t whole = scaled / 10'000;
   auto fraction = static_cast<unsigned>(scaled % 10'000);
-  // With trailing zeros, a text with an exponent may be shorter.
+  // If the number ends with zeros, a text with an exponent may be shorter.
   if (fraction == 0 && whole >= 100'000) return nullptr;
   *to = '-';
   to += value < 0 ? 1 : 0;
@@ -49,7 +50,7 @@ char* internal::put_number(char* to, double value) noexcept {
 }
 
 char* Writer::open(std::size_t bytes) {
-  KEEL_DEXPECT(depth_ > 0 || place_ == Place::First, "a second value is written, but a JSON text has only one");
+  KEEL_DEXPECT(depth_ > 0 || place_ == Place::First, "a second value is written, but a JSON text can contain only one");
   const bool comma = place_ == Place::Next;
   place_ = Place::Next;
   char* to = out_.reserve(bytes + 1);

@@ -14,17 +14,17 @@ namespace internal {
 class Pen;
 }
 
-// Appends one JSON text. In strings that are not UTF-8 every ill-formed part is replaced by U+FFFD; the output is
-// always UTF-8. There are no blanks; json_indent.h adds them for people. Calls must follow the grammar: key() before
-// each value of an object, and an end for each begin; a violation is a bug (checked in debug builds where the check is
-// cheap).
+// Writes one JSON text, which is appended to the Buffer. In strings that are not UTF-8, every ill-formed part is
+// replaced by U+FFFD; so the output is always UTF-8. The text contains no white space between its tokens; json_indent.h
+// adds white space for people. Calls must follow the grammar: key() before each value of an object, and end_object() or
+// end_array() for each begin; a violation is a bug, which debug builds detect where the check is cheap.
 //
 // Lifetime: the Buffer must outlive the Writer.
 // Cost:     a string without escapes is scanned and copied once, 16 bytes at a time.
 class Writer {
  public:
-  // For the types that a contract generates (docs/from_contract.md): which members are left out. A request has no
-  // `readOnly` members, and a response has no `writeOnly` members.
+  // For the types that a contract generates (docs/from_contract.md): the kind of members that are left out. A request
+  // has no `readOnly` members, and a response has no `writeOnly` members.
   enum class Omit : std::uint8_t { Nothing, ReadOnly, WriteOnly };
 
   explicit Writer(Buffer& out, Omit omit = Omit::Nothing) noexcept : out_(out), omit_(omit) {}
@@ -34,34 +34,36 @@ class Writer {
   Writer& begin_array() { return begin('['); }
   Writer& end_array() { return end(']'); }
   Writer& key(std::string_view name);
-  // Writes a key that has its quotes and colon, "\"id\":", and must be well-formed, which is not checked. It is copied
-  // as it is.
+  // Writes a key that includes its quotes and colon, "\"id\":". The key must be well-formed; this is not checked. The
+  // key is copied unchanged.
   Writer& quoted_key(std::string_view key);
   Writer& string(std::string_view text);
-  // Writes bytes as a string in base64, with + and / and padded (base64.h).
+  // Writes bytes as a string in base64, with + and / in the alphabet and with padding (base64.h).
   Writer& base64(std::span<const std::byte> bytes);
   Writer& integer(std::int64_t value);
   Writer& unsigned_integer(std::uint64_t value);
-  // The shortest text that reads back as the same double. NaN and infinity, which JSON does not have, are written as
-  // null.
+  // Writes the shortest text that is read back as the same double. NaN and infinity are written as null, because JSON
+  // cannot represent them.
   Writer& number(double value);
   Writer& boolean(bool value) { return raw(value ? "true" : "false"); }
   Writer& null() { return raw("null"); }
-  // `json` is one complete, well-formed value; this is not checked. It is copied as it is.
+  // `json` must be one complete, well-formed value; this is not checked. The value is copied unchanged.
   Writer& raw(std::string_view json);
 
   Omit omit() const noexcept { return omit_; }
   void set_omit(Omit omit) noexcept { omit_ = omit; }
 
-  // Whether a whole value was written, and every object and array that was begun has ended.
+  // Whether one whole value has been written, and every object and array that was begun has ended.
   bool is_complete() const noexcept { return depth_ == 0 && place_ == Place::Next; }
 
  private:
   friend class internal::Pen;
-  enum class Place : std::uint8_t { First, Next, Value };  // First in a container; after another value; after a key.
+  // First: at the beginning of a container; Next: after a value; Value: after a key.
+  enum class Place : std::uint8_t { First, Next, Value };
   Writer& begin(char bracket);
   Writer& end(char bracket);
-  char* open(std::size_t bytes);  // Writes the separator that a value needs before it, and makes room for `bytes` more.
+  // Writes the separator that is required before the next value, and makes space for `bytes` more bytes.
+  char* open(std::size_t bytes);
   void close(char* end) noexcept { out_.resize(static_cast<std::size_t>(end - out_.data())); }
   void quote(std::string_view text);
   void quote_slow(std::string_view text, std::size_t clean);
@@ -72,18 +74,18 @@ class Writer {
   Omit omit_;
 };
 
-// Defined in json_write.h; declared here for code that writes values of a template type and includes only this header.
+// Defined in json_write.h; declared here for templates that write values of any type and include only this header.
 template <class T>
 void write(Writer& out, const T& value);
 
 namespace internal {
 
 template <class T>
-struct CanWrite;  // Defined once json_write.h is included.
+struct CanWrite;  // Complete only after json_write.h has been included.
 template <class T>
 concept CanBeWritten = requires { sizeof(CanWrite<T>); };
 
-// Uses the write_json() next to its type, or its fields.
+// Writes a value by the write_json() that is declared next to its type, or by its fields.
 template <class T>
 void write_given(Writer& out, const T& value) {
   if constexpr (requires { write_json(out, value); }) {
@@ -92,7 +94,7 @@ void write_given(Writer& out, const T& value) {
     json::write(out, value);
   } else {
     static_assert(CanBeWritten<T>,
-                  "a struct is written as JSON with keel/data/json_write.h, which keel/http.h includes");
+                  "to write a struct as JSON, include keel/data/json_write.h, which keel/http.h includes");
   }
 }
 

@@ -4,9 +4,9 @@
 //   KEEL_TRY(Reading reading, message_pack::parse<Reading>(bytes));
 //
 // Everything that cbor.h says about CBOR also holds here, in the forms of MessagePack: a std::vector<std::byte> is a
-// bin, a Timestamp is the extension -1, and a Uuid is a bin of 16 bytes; a double takes 8 bytes and a float 4, whatever
-// their values. Other extensions have no meaning here: in a field of the struct they are a violation, in any other
-// field they are skipped.
+// bin, a Timestamp is the extension -1, and a Uuid is a bin of 16 bytes; a double always takes 8 bytes, and a float
+// always takes 4 bytes. Other extensions have no meaning here: in a field of the struct they are a violation; in a
+// field that the struct does not have, they are skipped.
 //
 // Source: the MessagePack specification (github.com/msgpack/msgpack/blob/master/spec.md).
 
@@ -28,7 +28,7 @@ using Reader = binary::Reader<binary::MessagePack>;
 using Writer = binary::Writer<binary::MessagePack>;
 using binary::ReaderOptions;
 
-// These do what cbor::read, parse and write do.
+// These functions correspond to cbor::read, parse and write.
 template <class T>
 bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();
@@ -44,9 +44,9 @@ Result<T> parse(std::string_view bytes, Arena& arena, ReaderOptions options = {}
 }
 template <class T>
 Result<T> parse(std::string_view bytes, ReaderOptions options = {}) {
-  static_assert(
-      !json::internal::holds_views<T>(),
-      "a struct with a std::string_view is read with an arena that lives at least as long: parse<T>(bytes, arena)");
+  static_assert(!json::internal::holds_views<T>(),
+                "a struct with a std::string_view must be read with an arena, which must live at least as long as the "
+                "struct: parse<T>(bytes, arena)");
   Arena arena;
   return parse<T>(bytes, arena, options);
 }

@@ -1,5 +1,4 @@
-// keel/data/name_case.h — converts names whose external case differs from the case in the code: createdAt for
-// created_at.
+// keel/data/name_case.h — converts names to the case that they have outside the program: createdAt for created_at.
 //
 //   struct Order {
 //     static constexpr auto name_case = keel::Case::Camel;
@@ -9,7 +8,7 @@
 //   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;
 //
 // A new word begins after '_' and at a capital letter that follows a small letter or a digit: created_at, CreatedAt and
-// createdAt are two words, HTTPServer is one. Letters beyond ASCII stay as they are.
+// createdAt each consist of two words, HTTPServer of one. Letters beyond ASCII are not changed.
 
 #pragma once
 
@@ -21,7 +20,7 @@
 
 namespace keel {
 
-// How the names of fields are written outside of the program.
+// How the names of fields are written outside the program.
 enum class Case : std::uint8_t {
   AsDeclared,
   Snake,       // created_at
@@ -42,12 +41,12 @@ consteval Case case_of() {
 template <class T>
 inline constexpr Case name_case = internal::case_of<T>();
 
-// Writes `name` in that case to `to`, which must have room for twice its size; returns the number of characters
-// written.
+// Converts `name` to the case `to_case`, and writes it to `to`, which must have space for twice the size of `name`;
+// returns the number of characters written.
 constexpr std::size_t change_case(std::string_view name, Case to_case, char* to) noexcept {
   const auto is_lower = [](char c) { return ascii::is_lower(c) || ascii::is_digit(c); };
   std::size_t size = 0;
-  bool begins = true;  // Whether a word begins here.
+  bool begins = true;  // Whether a word begins at this character.
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
     if (to_case == Case::AsDeclared) {

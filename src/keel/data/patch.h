@@ -1,4 +1,4 @@
-// keel/data/patch.h — a field of a PATCH: absent, null, or a value (RFC 7396).
+// keel/data/patch.h — a field of a PATCH request: absent, null, or a value (RFC 7396).
 //
 //   struct UserPatch {
 //     Patch<std::string> name;
@@ -7,11 +7,11 @@
 //   change.name.apply_to(user.name);           // absent: it stays; a value: it is that
 //   change.nickname.apply_to(user.nickname);   // a std::optional; null: it is empty from here on
 //
-// An absent field is left out when its struct is written. If a field cannot be null, call check(name).not_null() in the
+// When a struct is written, an absent field is left out. If a field cannot be null, call check(name).not_null() in the
 // rules() of its struct (rules.h).
 //
-// Errors: * and -> without a value are a Bug (base/bug.h).
-// Cost:   a T and a byte.
+// Errors: using * or -> on a Patch without a value is a Bug (base/bug.h).
+// Cost:   a Patch takes the size of a T and a flag.
 
 #pragma once
 
@@ -45,7 +45,7 @@ class Patch {
   constexpr bool has_value() const noexcept { return value_.has_value(); }
 
   const T& operator*() const {
-    KEEL_EXPECT(has_value(), "the value of a Patch is accessed that is absent or null");
+    KEEL_EXPECT(has_value(), "the value of a Patch that is absent or null is accessed");
     return *value_;
   }
   const T* operator->() const { return &**this; }
@@ -54,7 +54,7 @@ class Patch {
     value_.reset();
     is_null_ = true;
   }
-  // Makes a new value, which the caller then fills.
+  // Makes a new value, for the caller to fill.
   constexpr T& emplace() {
     is_null_ = false;
     return value_.emplace();

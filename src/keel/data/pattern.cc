@@ -14,8 +14,8 @@
 namespace keel {
 namespace {
 
-// A compiled pattern for each literal, in a hash table that only grows: the number of literals in the program limits
-// its size.
+// One compiled pattern for each literal, in a hash table that only grows; its size is limited by the number of literals
+// in the program.
 struct Compiled {
   std::string_view text;
   const RE2* expression;
@@ -29,7 +29,7 @@ std::atomic<const Compiled*>& slot_of(std::string_view text) noexcept {
   return slots[(reinterpret_cast<std::uintptr_t>(text.data()) * 0x9E3779B97F4A7C15u) >> 56];
 }
 
-// Finds the pattern by the address of the literal.
+// Looks for the pattern by the address of the literal.
 const RE2* find(const std::atomic<const Compiled*>& slot, std::string_view text) noexcept {
   for (const Compiled* one = slot.load(std::memory_order_acquire); one != nullptr; one = one->next) {
     if (one->text.data() == text.data() && one->text == text) return one->expression;
@@ -37,7 +37,7 @@ const RE2* find(const std::atomic<const Compiled*>& slot, std::string_view text)
   return nullptr;
 }
 
-// Finds a pattern that was compiled from another literal with the same text.
+// Looks for a pattern that was compiled from another literal with the same text.
 const RE2* find_equal(std::string_view text) noexcept {
   for (const auto& slot : slots) {
     for (const Compiled* one = slot.load(std::memory_order_acquire); one != nullptr; one = one->next) {
@@ -76,7 +76,7 @@ const RE2& expression_of(const Pattern& pattern) {
 
 }  // namespace
 
-// Debian 13's RE2 does not accept a std::string_view.
+// The text is passed as a pointer and a size, because the RE2 of Debian 13 does not accept a std::string_view.
 bool Pattern::matches(std::string_view text) const {
   return RE2::FullMatch({text.data(), text.size()}, expression_of(*this));
 }
@@ -85,8 +85,8 @@ bool Pattern::is_in(std::string_view text) const {
   return RE2::PartialMatch({text.data(), text.size()}, expression_of(*this));
 }
 
-// Defined here so that programs whose rules have no pattern do not load RE2. The pattern is compiled even if there is
-// no text, so that an invalid pattern is noticed with any input.
+// Defined in this file, so that programs whose rules have no pattern do not load RE2. The pattern is compiled even if
+// there is no text to match, so that an invalid pattern is noticed whatever the input.
 void Check::judge_pattern(const void* field, const std::string_view* text, const Pattern& pattern,
                           std::string_view words) {
   const bool is_right = pattern.matches(text != nullptr ? *text : std::string_view());

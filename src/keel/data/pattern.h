@@ -4,15 +4,16 @@
 //   constexpr Pattern sku_pattern = "[A-Z]{3}-[0-9]+";   // one name for it where several need it
 //   if (!sku_pattern.matches(text)) …
 //
-// The syntax is RE2's (https://github.com/google/re2/wiki/Syntax), without backreferences and lookaround. `.` and
-// character classes match UTF-8 characters, not bytes. Matching takes time linear in the length of the text, for every
-// pattern and every text, so that no client can slow it down by its choice of text.
+// The syntax is that of RE2 (https://github.com/google/re2/wiki/Syntax), without backreferences and lookaround. `.` and
+// character classes match UTF-8 characters, not bytes. Matching takes time that is linear in the length of the text,
+// for every pattern and every text, so that no client can slow down the matching by sending a particular text.
 //
-// Errors:  an invalid pattern is a Bug (base/bug.h) at its first use; the message contains the pattern and its place in
-//          the source.
-// Threads: any. A pattern is compiled once in the process, at its first use, and kept until the process ends.
-// Cost:    matches() and is_in() each take about 100 ns and the time for the text, without the heap. A compiled pattern
-//          takes some kilobytes, at most 8 MB. A program without patterns does not load RE2's library.
+// Errors:  an invalid pattern is a Bug (base/bug.h) when the pattern is first used; the message contains the pattern
+//          and its place in the source.
+// Threads: any. A pattern is compiled once in the process, when it is first used, and kept until the process ends.
+// Cost:    matches() and is_in() each take about 100 ns, plus time for each byte of the text; they use no heap memory.
+//          A compiled pattern usually takes some kilobytes, and at most 8 MB. A program without patterns does not load
+//          RE2's library.
 
 #pragma once
 
@@ -23,18 +24,18 @@ namespace keel {
 
 class Pattern {
  public:
-  // A Pattern is made from a literal, so that no pattern comes from a client.
+  // A Pattern can be made only from a literal, so that no pattern comes from a client.
   template <std::size_t size>
   consteval Pattern(const char (&text)[size], const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
       : text_(text, size - 1), file_(file), line_(line) {}
 
-  // Makes a Pattern from a text that, like the compiled pattern, lives until the process ends: for tools that read
-  // schemas, and never for a client's text. The caller must have checked that the text is a regular expression.
+  // Makes a Pattern from a text that must live until the process ends, as the compiled pattern does: for tools that
+  // read schemas, and never for a client's text. The caller must have checked that the text is a regular expression.
   static Pattern of_lasting(std::string_view text) noexcept { return Pattern(text); }
 
-  // Matches the whole text.
+  // Whether the pattern matches the whole text.
   bool matches(std::string_view text) const;
-  // Matches any part of the text, as `pattern` in JSON Schema does.
+  // Whether the pattern matches any part of the text, as `pattern` in JSON Schema does.
   bool is_in(std::string_view text) const;
 
   constexpr std::string_view text() const noexcept { return text_; }

@@ -20,19 +20,19 @@ bool is_text(Kind kind) noexcept { return kind == Kind::String || kind == Kind::
 bool is_container(Kind kind) noexcept { return kind == Kind::Array || kind == Kind::Record; }
 
 Error deeper(std::string_view path) {
-  return Error::text(Code::InvalidArgument, std::string(path) + ": nested more than 64 deep");
+  return Error::text(Code::InvalidArgument, std::string(path) + ": nested more than 64 levels deep");
 }
 Error no_path(std::string_view path) {
   return Error::text(Code::InvalidArgument, "\"" + std::string(path) + "\" is not a path such as \"a.b[2]\"");
 }
 
-// The steps of a path, one by one.
+// Splits a path into its steps.
 class Path {
  public:
   explicit Path(std::string_view path) noexcept : whole_(path), rest_(path) {}
 
   bool has_ended() const noexcept { return rest_.empty() && !is_first_; }
-  // The next step; false when there is no valid one.
+  // Moves to the next step; returns false if that step is not valid.
   bool next() {
     is_index_ = !rest_.empty() && rest_.front() == '[';
     const bool is_right = is_index_ ? next_index() : next_name();
@@ -42,7 +42,7 @@ class Path {
   bool is_index() const noexcept { return is_index_; }
   std::string_view name() const noexcept { return name_; }
   std::size_t index() const noexcept { return index_; }
-  // The part of the path before this position, for messages.
+  // The part of the path before the current position, for messages.
   std::string_view passed() const noexcept { return whole_.substr(0, whole_.size() - rest_.size()); }
 
  private:
@@ -146,7 +146,7 @@ bool Record::Storage::copy(Value& to, const Value& from, Arena* arena, int left)
   to.set(from.kind(), block);
   return true;
 }
-// Returns null when the value is nested too deeply; `left` is the number of levels allowed, including the container and
+// Returns null if the value is nested too deeply; `left` is the number of levels allowed, counting the container and
 // the value itself.
 Record::Block* Record::Storage::copy(const Block* from, Arena* arena, int left) {
   Block* const made = make(arena, from->is_record, from->size);
@@ -207,7 +207,7 @@ Record::Value& Record::Storage::field(Block*& block, std::string_view name, Aren
   Value key;
   set_text(key, Kind::String, name, arena);
   block = grow(block, true, arena);
-  name = key.text();  // It may have been stored in the block.
+  name = key.text();  // `name` may have pointed into the old block.
   if (block->size != 0 && block->is_sorted) block->is_sorted = Block::is_before(block->name(block->size - 1), name);
   if (block->has_order()) {
     std::uint32_t* const at = block->lower_bound(name);
@@ -238,7 +238,7 @@ void Record::Storage::erase(Block* block, std::size_t index, Arena* arena) noexc
   --block->size;
 }
 
-// The result is nested no deeper than the deeper of the two.
+// The result is nested no deeper than the more deeply nested of the two blocks.
 void Record::Storage::merge(Block*& to, const Block* from, Arena* arena) {
   for (std::size_t i = 0; from != nullptr && i < from->size; ++i) {
     const Value& value = from->values()[2 * i + 1];
@@ -317,7 +317,7 @@ const Record::Value* Record::Value::at(std::string_view path) const {
   return path.empty() ? this : resolve(nullptr, this, path);
 }
 
-// The value comes from `fields` if it is set, else from `whole`.
+// The value comes from `fields` if that is set, otherwise from `whole`.
 const Record::Value* Record::Value::resolve(const Block* fields, const Value* whole, std::string_view path) {
   if (is_plain(path)) {
     if (whole == nullptr) return fields != nullptr ? fields->find(path) : nullptr;
@@ -354,7 +354,7 @@ Result<const Record::Value*> Record::Value::expect(const Block* fields, const Va
 namespace {
 
 std::string article(std::string_view name) {
-  // The names "uint8" and "uuid" begin with a consonant when spoken.
+  // When spoken, the names "uint8" and "uuid" begin with a consonant, so they get "a", not "an".
   const bool has_vowel = name.starts_with('i') || name.starts_with('a');
   return (name == "bytes" || name == "null" ? "" : has_vowel ? "an " : "a ") + std::string(name);
 }
@@ -366,7 +366,7 @@ Error wrong_kind(std::string_view path, Kind is, std::string_view wanted) {
 }
 Error does_not_fit(std::string_view path, std::string_view number, Kind wanted) {
   return Error::text(Code::InvalidArgument,
-                     with_path(path).append(number) + " does not fit " + article(Record::name_of(wanted)));
+                     with_path(path).append(number) + " does not fit into " + article(Record::name_of(wanted)));
 }
 std::string number_text(double value) {
   char digits[32];
@@ -483,7 +483,7 @@ Result<> Record::set(std::string_view path, const Input& value) {
   }
   // First checks whether the call can succeed, so that a failure changes nothing.
   const Value* there = nullptr;
-  bool is_there = true;  // Whether the path exists up to this step.
+  bool is_there = true;  // Whether all of the path up to this step exists.
   int depth = 0;
   std::string_view before;
   for (; !steps.has_ended(); ++depth) {
@@ -542,7 +542,7 @@ bool Record::remove(std::string_view path) {
   const Value* const there = at(path);
   if (there == nullptr) return false;
   Path steps(path);
-  std::size_t length = 0;  // The length of the path to its container.
+  std::size_t length = 0;  // The length of that part of the path that leads to the container.
   while (!steps.has_ended()) {
     length = steps.passed().size();
     steps.next();
@@ -578,7 +578,7 @@ bool Record::Value::are_equal(const Value& a, const Value& b) {
   }
   if (is_real(a.kind()) && is_real(b.kind())) return a.payload<double>() == b.payload<double>();
   if (is_real(a.kind())) return are_equal(b, a);
-  if (is_real(b.kind())) {  // `a` is an integer, so `real` must be whole as well.
+  if (is_real(b.kind())) {  // `a` is an integer, so `real` can be equal to `a` only if `real` is whole.
     const auto real = b.payload<double>();
     if (real != std::trunc(real) || !(real >= -0x1p63 && real < 0x1p64)) return false;
     if (is_signed(a.kind())) return real < 0x1p63 && static_cast<std::int64_t>(real) == a.payload<std::int64_t>();

@@ -12,30 +12,31 @@
 // A field of a struct may be a Record. record_fields.h converts between structs and Records, and thereby also checks a
 // Record against an expected struct.
 //
-// Use a struct where the fields are known. Use a Record for messages whose fields only the application's users know,
-// with bytes, times and integers of a fixed width. Use a json::Value (json_value.h) for a document of JSON: it has the
-// types of JSON, can be changed in place, and is written as it was read.
+// Use a struct if the fields are known to the program. Use a Record for messages whose fields only the application's
+// users know, with bytes, times and integers of a fixed width. Use a json::Value (json_value.h) for a JSON document: it
+// has the types of JSON, can be changed in place, and is written in the form in which it was read.
 // Paths:    "device.samples[2]". In a path, put a '\' before each '.', '[' or '\' that belongs to a name. find() takes
-//           a name without escapes.
-// Types:    set() keeps the type of its argument: a std::uint16_t is a Uint16. get<T>() converts a number to any
-//           numeric type that holds it exactly, a string also to a Timestamp or a Uuid, and 16 bytes also to a Uuid.
-//           The formats do not store the width of a number: a number that was read is an Int64, Uint64 or Double, or a
-//           Float if it came from MessagePack. Numbers are compared by value: 1 == 1.0.
-// Formats:  CBOR and MessagePack as cbor.h describes for structs: the output is deterministic, and a repeated field
-//           makes the bytes malformed. A tag that has no meaning here is ignored. In JSON, bytes become base64url,
-//           times and UUIDs become their text, and NaN and the infinities become null; such texts are read as strings.
-// Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record is nested
-//           at most 64 deep; deeper nesting is InvalidArgument. A string of 4 GiB or an array of 2^31 elements is a Bug
-//           (bug.h).
-// Lifetime: a Record that is made with an arena lies in the arena as a whole and must not be used after it ends; a
-//           Record that is made or copied without one owns its memory. Views and references are valid until the Record
-//           is changed, moved or destroyed. Moving to a Record with another arena copies.
+//           a name without such escapes.
+// Types:    set() keeps the type of its argument: a std::uint16_t becomes a Uint16. get<T>() converts a number to any
+//           numeric type that holds it exactly; it also converts a string to a Timestamp or a Uuid, and 16 bytes to a
+//           Uuid. The formats do not store the width of a number: a number read from a format is an Int64, a Uint64 or
+//           a Double, or a Float if it was read from MessagePack. Numbers are compared by their values: 1 == 1.0.
+// Formats:  CBOR and MessagePack follow the rules that cbor.h describes for structs: the output is deterministic, and
+//           bytes in which a field is repeated are malformed. A tag without a meaning for Records is ignored. In JSON,
+//           bytes become base64url, times and UUIDs become their text, and NaN and the infinities become null; when
+//           such texts are read again, they are strings.
+// Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record can be
+//           nested at most 64 deep; deeper nesting is InvalidArgument. A string of 4 GiB or more, or an array of 2^31
+//           elements or more, is a Bug (bug.h).
+// Lifetime: a Record that is made with an arena is stored entirely in the arena, and must not be used after the arena
+//           ends; a Record that is made or copied without an arena owns its memory. Views and references are valid
+//           until the Record is changed, moved or destroyed. A move to a Record with another arena copies the content.
 // Threads:  a value.
-// Cost:     24 bytes for a value or a name with a text of at most 22 bytes; a longer text, an array and a record take
-//           one allocation each. A field is found by a linear search among up to 16, else by binary search in an index
-//           that the Record maintains. Malformed CBOR and MessagePack takes at most 800 bytes while it is read, and
-//           none afterwards; well-formed bytes take up to 24 times their size (an array of small numbers), which
-//           bytes_max of ReaderOptions bounds.
+// Cost:     a value or a name takes 24 bytes, which include a text of at most 22 bytes; a longer text, an array and a
+//           record take one allocation each. In a record with up to 16 fields, a field is found by a linear search, in
+//           a larger record by a binary search in an index that the Record maintains. Malformed CBOR or MessagePack
+//           takes at most 800 bytes of memory while it is read, and none afterwards. Well-formed input takes up to 24
+//           times its size (for an array of small numbers); bytes_max of ReaderOptions limits its size.
 
 #pragma once
 
@@ -94,7 +95,7 @@ class Record {
     Array,
     Record,
   };
-  // The name of the kind in messages: "int64", "record".
+  // The name of the kind, as messages state it: "int64", "record".
   static std::string_view name_of(Kind kind) noexcept;
 
   class Value;
@@ -119,24 +120,25 @@ class Record {
   // The fields in the order in which they were added.
   Iterator begin() const noexcept;
   Iterator end() const noexcept;
-  // Null when there is no such value. find() looks for a name among the fields, at() follows a path.
+  // Null if no such value exists. find() looks for a field by its name; at() follows a path.
   const Value* find(std::string_view name) const noexcept;
   const Value* at(std::string_view path) const;
   bool contains(std::string_view path) const { return at(path) != nullptr; }
-  // The value at `path`, converted to T: bool, an integer, float, double, std::string_view, std::string,
-  // std::span<const std::byte>, Timestamp, Uuid. A number that T cannot hold exactly is an error: "age: 300 does not
-  // fit a uint8".
+  // Returns the value at `path`, converted to T: bool, an integer, float, double, std::string_view, std::string,
+  // std::span<const std::byte>, Timestamp, Uuid. An error if T cannot hold the number exactly: "age: 300 does not fit a
+  // uint8".
   template <class T>
   Result<T> get(std::string_view path) const;
 
-  // Sets the value at `path`, replacing any previous value. Missing records on the path are created; an element of an
-  // array must exist, or be the one after the last.
+  // Sets the value at `path`, replacing any previous value. Records on the path that do not exist are created; an
+  // element of an array must exist, or be the element directly after the last.
   Result<> set(std::string_view path, const Input& value);
-  // Appends to the array at `path`, which is created if it does not exist.
+  // Appends a value to the array at `path`; the array is created if it does not exist.
   Result<> append(std::string_view path, const Input& value);
-  // Removes the value at `path`; returns false when there is none. Elements after a removed element move forward.
+  // Removes the value at `path`; returns false if no value exists there. The elements of an array after a removed
+  // element move forward.
   bool remove(std::string_view path);
-  // Copies all fields of `other` into this Record, replacing those with the same name; where both values are records,
+  // Copies all fields of `other` into this Record, replacing fields with the same name; but if both values are records,
   // their fields are merged.
   void merge(const Record& other);
   void clear() noexcept;
@@ -172,16 +174,16 @@ class Record {
   void write(binary::Writer<binary::Cbor>& out) const;
   void write(binary::Writer<binary::MessagePack>& out) const;
 
-  Block* fields_ = nullptr;  // Null while there are no fields.
+  Block* fields_ = nullptr;  // Null while the record has no fields.
   Arena* arena_ = nullptr;   // Null: the heap.
 };
 
-// One value of a Record; it owns its content. A Value can be changed only through its Record.
+// One value of a Record, which owns the value's content. A Value can be changed only through its Record.
 class Record::Value {
  public:
   Kind kind() const noexcept { return static_cast<Kind>(bytes_[0]); }
   bool is_null() const noexcept { return kind() == Kind::Null; }
-  // The number of elements of an array, or of fields of a record; else 0.
+  // The number of elements of an array or of fields of a record; 0 for any other value.
   std::size_t size() const noexcept;
   // The elements of an array; empty for any other value.
   std::span<const Value> elements() const noexcept;
@@ -240,8 +242,8 @@ class Record::Value {
   static constexpr std::size_t short_max = 22;
   static constexpr unsigned char is_long = 0xFF;
 
-  // Byte 0 is the kind. Byte 1 is the size of a short text, which is from byte 2 on, or is_long; the size of a long
-  // text is from byte 4 on. Any other payload is from byte 8 on.
+  // Byte 0 contains the kind. Byte 1 contains the size of a short text, which begins at byte 2; or is_long, in which
+  // case the size of the long text begins at byte 4. Any other content begins at byte 8.
   alignas(8) unsigned char bytes_[24];
 };
 
@@ -262,17 +264,17 @@ class Record::Iterator {
  private:
   friend class Record;
   explicit Iterator(const Value* at) noexcept : at_(at) {}
-  const Value* at_;  // Names and values alternate.
+  const Value* at_;  // Names and values alternate in memory.
 };
 
-// A value for set(); used only as an argument. It is a view of its argument.
+// A value that is passed to set(); used only as an argument. The Input refers to the argument and does not copy it.
 class Record::Input {
  public:
   Input(std::nullptr_t) noexcept {}
   template <class T>
     requires std::is_arithmetic_v<T>
   Input(T value) noexcept {
-    static_assert(!std::same_as<T, char>, "a single character is not a value of a Record: set a string or a number");
+    static_assert(!std::same_as<T, char>, "a single character cannot be a value of a Record: set a string or a number");
     if constexpr (std::same_as<T, bool>) {
       scalar_.set(Kind::Boolean, std::uint64_t{value});
     } else if constexpr (std::floating_point<T>) {
@@ -338,8 +340,8 @@ Result<T> Record::Value::get_as(std::string_view path) const {
     return get_bytes(path);
   } else {
     static_assert(std::same_as<T, std::string_view> || std::same_as<T, std::string>,
-                  "get() of a Record returns a bool, a number, a string, std::span<const std::byte>, a Timestamp or a "
-                  "Uuid; a struct is from_record<T>() (record_fields.h)");
+                  "get() of a Record can return a bool, a number, a string, std::span<const std::byte>, a Timestamp or "
+                  "a Uuid; for a struct call from_record<T>() (record_fields.h)");
     KEEL_TRY(const std::string_view text, get_string(path));
     return T(text);
   }

@@ -41,7 +41,7 @@ Result<> ask(double& sample) {
   }
 
   EXPECT_EQ(reading.get<double>("samples[7]").error().message(), "samples[7] is missing");
-  EXPECT_EQ(reading.get<std::uint8_t>("device.port").error().message(), "device.port: 8080 does not fit a uint8");
+  EXPECT_EQ(reading.get<std::uint8_t>("device.port").error().message(), "device.port: 8080 does not fit into a uint8");
   EXPECT_EQ(reading.get<bool>("samples").error().message(), "samples: is an array, not a bool");
   EXPECT_EQ(reading.set("samples.x", 1).error().message(), "samples: is an array, not a record");
   EXPECT_EQ(reading.set("samples[7]", 1).error().message(), "samples[7] is missing: samples has 3 elements");

@@ -1,4 +1,5 @@
-// keel/data/record_fields.h — converts a struct to a Record and back: the struct is the schema at the boundary.
+// keel/data/record_fields.h — converts a struct to a Record and back, so that a program can check Records against the
+// struct as their schema.
 //
 //   const Record record = to_record(reading);
 //   Violations wrong;
@@ -7,13 +8,13 @@
 //   KEEL_TRY(Reading reading, from_record<Reading>(record));
 //
 // The struct is described once (fields.h); its names, optional fields and rules() apply as for JSON and CBOR: a Record
-// is accepted exactly when the same values encoded as CBOR would be. All violations are reported, each with its JSON
-// Pointer (violations.h).
+// is accepted exactly if a CBOR document with the same values would be accepted. All violations are reported, each with
+// its JSON Pointer (violations.h).
 //
 // Errors:   those of cbor::read and cbor::parse.
-// Lifetime: a struct with a std::string_view needs an arena that lives as long as the struct.
+// Lifetime: a struct with a std::string_view needs an arena, which must live as long as the struct.
 // Threads:  functions.
-// Cost:     each direction writes and reads CBOR once (cbor.h), in memory of the thread's pool; making a Record also
+// Cost:     each direction writes and reads CBOR once (cbor.h), in memory from the thread's pool; making a Record also
 //           takes one search for each field.
 
 #pragma once
@@ -31,18 +32,20 @@
 namespace keel {
 namespace internal {
 
-// Makes a Record from CBOR that was written from a struct: the keys of the CBOR are the names of the struct's fields.
+// Makes a Record from CBOR that was written from a struct: the keys in the CBOR must be the names of the struct's
+// fields.
 inline void read_own_cbor(Record& record, std::string_view bytes) {
   Arena arena;
   Violations wrong;
   const bool is_read = cbor::read(record, bytes, arena, wrong);
-  KEEL_EXPECT(is_read, "to_record() is for types that are written as objects of named fields");
+  KEEL_EXPECT(is_read, "to_record() is only for types that are written as objects with named fields");
 }
 
 }  // namespace internal
 
-// The Record is in the arena, or on the heap. Numbers keep their types: a std::uint8_t is a Uint8, a float is a Float.
-// An integer that your own write_binary() writes is an Int64 or a Uint64.
+// The Record is stored in the arena, or on the heap if no arena is passed. Numbers keep their types: a std::uint8_t
+// becomes a Uint8, a float becomes a Float. An integer that the application's own write_binary() writes becomes an
+// Int64 or a Uint64.
 template <class T>
 Record to_record(const T& value, Arena& arena) {
   Buffer bytes;
@@ -62,7 +65,8 @@ Record to_record(const T& value) {
   return record;
 }
 
-// Converts the Record into `value`, which must be T() before. False when `wrong` has violations.
+// Converts the Record into `value`, which must be equal to T() before the call. Returns false if `wrong` has
+// violations.
 template <class T>
 bool from_record(T& value, const Record& record, Arena& arena, Violations& wrong) {
   Buffer bytes;
@@ -71,10 +75,9 @@ bool from_record(T& value, const Record& record, Arena& arena, Violations& wrong
 }
 template <class T>
 Result<T> from_record(const Record& record) {
-  static_assert(
-      !json::internal::holds_views<T>(),
-      "a struct with a std::string_view is made with an arena that lives at least as long: from_record(value, record, "
-      "arena, wrong)");
+  static_assert(!json::internal::holds_views<T>(),
+                "a struct with a std::string_view must be made with an arena, which must live at least as long as the "
+                "struct: from_record(value, record, arena, wrong)");
   Buffer bytes;
   cbor::write(bytes, record);
   return cbor::parse<T>(bytes.view());

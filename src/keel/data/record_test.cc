@@ -106,26 +106,26 @@ TEST(Record, gives_a_number_as_every_type_that_holds_it) {
   ASSERT_TRUE(record.set("n", 300).is_ok());
   EXPECT_EQ(*record.get<std::uint16_t>("n"), 300);
   EXPECT_EQ(*record.get<float>("n"), 300.0f);
-  EXPECT_EQ(error_of(record.get<std::uint8_t>("n")), "n: 300 does not fit a uint8");
-  EXPECT_EQ(error_of(record.get<std::int8_t>("n")), "n: 300 does not fit an int8");
+  EXPECT_EQ(error_of(record.get<std::uint8_t>("n")), "n: 300 does not fit into a uint8");
+  EXPECT_EQ(error_of(record.get<std::int8_t>("n")), "n: 300 does not fit into an int8");
   ASSERT_TRUE(record.set("n", -1).is_ok());
-  EXPECT_EQ(error_of(record.get<std::uint64_t>("n")), "n: -1 does not fit a uint64");
+  EXPECT_EQ(error_of(record.get<std::uint64_t>("n")), "n: -1 does not fit into a uint64");
   ASSERT_TRUE(record.set("n", std::numeric_limits<std::uint64_t>::max()).is_ok());
-  EXPECT_EQ(error_of(record.get<std::int64_t>("n")), "n: 18446744073709551615 does not fit an int64");
-  EXPECT_EQ(error_of(record.get<double>("n")), "n: 18446744073709551615 does not fit a double");
+  EXPECT_EQ(error_of(record.get<std::int64_t>("n")), "n: 18446744073709551615 does not fit into an int64");
+  EXPECT_EQ(error_of(record.get<double>("n")), "n: 18446744073709551615 does not fit into a double");
   ASSERT_TRUE(record.set("n", std::numeric_limits<std::int64_t>::max()).is_ok());
-  EXPECT_EQ(error_of(record.get<double>("n")), "n: 9223372036854775807 does not fit a double");
+  EXPECT_EQ(error_of(record.get<double>("n")), "n: 9223372036854775807 does not fit into a double");
   ASSERT_TRUE(record.set("n", 0.1).is_ok());
-  EXPECT_EQ(error_of(record.get<float>("n")), "n: 0.1 does not fit a float");
-  EXPECT_EQ(error_of(record.get<int>("n")), "n: 0.1 does not fit an int32");
+  EXPECT_EQ(error_of(record.get<float>("n")), "n: 0.1 does not fit into a float");
+  EXPECT_EQ(error_of(record.get<int>("n")), "n: 0.1 does not fit into an int32");
   ASSERT_TRUE(record.set("n", 2.0).is_ok());
   EXPECT_EQ(*record.get<int>("n"), 2);
   ASSERT_TRUE(record.set("n", 1e300).is_ok());
-  EXPECT_EQ(error_of(record.get<std::uint64_t>("n")), "n: 1e+300 does not fit a uint64");
-  EXPECT_EQ(error_of(record.get<float>("n")), "n: 1e+300 does not fit a float");
+  EXPECT_EQ(error_of(record.get<std::uint64_t>("n")), "n: 1e+300 does not fit into a uint64");
+  EXPECT_EQ(error_of(record.get<float>("n")), "n: 1e+300 does not fit into a float");
   ASSERT_TRUE(record.set("n", std::nan("")).is_ok());
   EXPECT_TRUE(std::isnan(*record.get<float>("n")));
-  EXPECT_EQ(error_of(record.get<std::int64_t>("n")), "n: nan does not fit an int64");
+  EXPECT_EQ(error_of(record.get<std::int64_t>("n")), "n: nan does not fit into an int64");
 }
 
 TEST(Record, says_the_path_and_both_types) {
@@ -308,7 +308,7 @@ TEST(Record, reads_every_form_of_cbor) {
   EXPECT_EQ(text("\xA2\x61\x61\xF7\x61\x62\xF9\x7E\x00"sv), "a: null, b: nan");
   EXPECT_EQ(text("\xA0"sv), "");
   EXPECT_EQ(text("\x80"sv), "expected an object");
-  EXPECT_EQ(text(""sv), "there are no bytes at byte 0");
+  EXPECT_EQ(text(""sv), "the input is empty at byte 0");
   EXPECT_EQ(text("\xA2\x61\x61\x01\x61\x61\x02"sv), "is given twice at byte 6 (/a)");
   EXPECT_EQ(text("\xA1\x61\x62\xA2\x61\x61\x01\x61\x61\x02"sv), "is given twice at byte 9 (/b/a)");
   EXPECT_EQ(text("\xA1\x61\x62\x82\x01\xE0"sv), "/b/1: cannot be represented in a Record");
@@ -466,13 +466,13 @@ TEST(Record, is_nested_64_deep_and_no_more) {
   for (int i = 1; i < 64; ++i) path += ".a";
   Record record;
   ASSERT_TRUE(record.set(path, 1).is_ok());
-  EXPECT_EQ(error_of(record.set(path, {1})), path + ": nested more than 64 deep");
-  EXPECT_EQ(error_of(record.set("b" + path + ".a", 1)), "b" + path + ".a: nested more than 64 deep");
+  EXPECT_EQ(error_of(record.set(path, {1})), path + ": nested more than 64 levels deep");
+  EXPECT_EQ(error_of(record.set("b" + path + ".a", 1)), "b" + path + ".a: nested more than 64 levels deep");
   EXPECT_EQ(record.size(), 1u);
   EXPECT_EQ(*cbor::parse<Record>(cbor::write(record)), record);
   EXPECT_EQ(*json::parse<Record>(json::write(record)), record);
   Record outer;
-  EXPECT_EQ(error_of(outer.set("x", record)), "x: nested more than 64 deep");
+  EXPECT_EQ(error_of(outer.set("x", record)), "x: nested more than 64 levels deep");
   EXPECT_EQ(error_of(outer.set("x", *record.find("a"))), "");
   EXPECT_EQ(cbor::write(outer).size(), cbor::write(record).size());
   EXPECT_EQ(error_of(record.set("a", 1)), "");

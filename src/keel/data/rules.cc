@@ -32,8 +32,10 @@ void Check::violated(const void* field, std::string_view words, std::string_view
     if ((judged_ >> i & 1) != 0) tell_(context_, names_[i], words, keyword);
     return;
   }
-  throw_bug("rules() checks something that is not a field of its struct: give a nested struct rules() of its own",
-            std::source_location::current());
+  throw_bug(
+      "rules() checks a value that is not a field of its struct: for a field of a nested struct, write rules() "
+      "in that struct",
+      std::source_location::current());
 }
 
 void Check::out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most, bool is_above) {
@@ -57,7 +59,7 @@ void Check::out_of_range(const void* field, const std::string_view* least, const
   violated(field, words, is_above ? "maximum" : "minimum");
 }
 
-// A character has one to four bytes of UTF-8, so for most lengths no character needs to be counted.
+// A character has one to four bytes in UTF-8, so for most lengths the characters do not have to be counted.
 void Check::judge_length(const void* field, std::string_view text, std::size_t least, std::size_t most) {
   if (text.size() <= most && (text.size() + 3) / 4 >= least) return;
   std::size_t characters = 0;

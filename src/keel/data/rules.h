@@ -1,4 +1,4 @@
-// keel/data/rules.h — rules for the fields of a struct, written next to them.
+// keel/data/rules.h — rules for the fields of a struct, which are written next to the fields.
 //
 //   struct Line {
 //     std::string sku;
@@ -18,14 +18,15 @@
 //     }
 //   };
 //
-// json::parse and json::read (json_parse.h) call rules() of a struct after the whole struct was read, for nested
-// structs first. A broken rule is a Violation with the pointer of the field or of the element. Rules are not applied to
-// a field that is absent, empty (std::optional, Patch) or already wrong; that() is not applied when any field of the
-// struct is wrong or missing.
+// json::parse and json::read (json_parse.h) call the rules() of a struct after the whole struct has been read; the
+// rules() of nested structs are called first. Each broken rule becomes a Violation with the pointer of the field or of
+// the element. Rules are not applied to a field that is absent, empty (std::optional, Patch) or already wrong; that()
+// is not applied if any field of the struct is wrong or missing.
 //
-// Errors: checking something that is not a field of the struct is a Bug (base/bug.h), detected when the rule is broken.
-// Cost:   the comparisons; the characters (code points) of a text are counted only if its number of bytes does not
-//         decide.
+// Errors: checking a value that is not a field of the struct is a Bug (base/bug.h), but this is detected only when the
+//         rule is broken.
+// Cost:   only the comparisons; the characters (code points) of a text are counted only if the number of bytes does not
+//         decide the result.
 
 #pragma once
 
@@ -43,7 +44,7 @@
 namespace keel {
 namespace internal {
 
-// A bound, for use in the message.
+// A bound of a rule, as the message of its Violation states it.
 struct Bound {
   template <class T>
   constexpr Bound(T value) noexcept
@@ -54,7 +55,7 @@ struct Bound {
         whole(whole_of(value)) {}
   enum class Kind : std::uint8_t { Signed, Unsigned, Real } kind;
   double real;
-  std::uint64_t whole;  // Unused for a Real.
+  std::uint64_t whole;  // Not used if the kind is Real.
 
   template <class T>
   static constexpr std::uint64_t whole_of(T value) noexcept {
@@ -66,7 +67,7 @@ struct Bound {
   }
 };
 
-// The address of the value within an optional or a Patch; null when there is none.
+// The address of the value within a std::optional or a Patch; null if there is no value.
 template <class T>
 const T* judged(const T& field) noexcept {
   return &field;
@@ -83,7 +84,7 @@ const auto* judged(const T& field) noexcept {
 }  // namespace internal
 
 namespace internal {
-// These are types such as Decimal, Date and Timestamp: bounds are compared as values, and written as text.
+// Types such as Decimal, Date and Timestamp: their bounds are compared as values, and written as text in messages.
 template <class T>
 concept OrderedText = requires(const T& value) {
   { value.text() } -> std::convertible_to<std::string_view>;
@@ -96,10 +97,10 @@ class CheckedField;
 template <class List>
 class CheckedElements;
 
-// Collects the violations of a struct in its rules().
+// Collects the violations of a struct while its rules() runs.
 class Check {
  public:
-  // The part of a field that a rule is about: all of it, the element at an index, or the value of a key.
+  // The part of a field to which a rule applies: the whole field, the element with an index, or the value of a key.
   struct Element {
     enum class Kind : std::uint8_t { None, Index, Key } kind = Kind::None;
     std::size_t index = 0;
@@ -114,20 +115,22 @@ class Check {
     return CheckedField(*this, &field, internal::judged(field), is_null);
   }
   // Begins the rules for each element of a field that is a list or a map of scalars. For lists of structs, use the
-  // structs' own rules().
+  // rules() of the structs themselves.
   template <class T>
   auto each(const T& field) noexcept {
     return CheckedElements(*this, &field, internal::judged(field));
   }
-  // `words` follow the pointer of the struct, or describe the whole text: "from must not be after to".
+  // `words` are appended to the pointer of the struct, or are the whole message if the struct is the whole text: "from
+  // must not be after to".
   void that(bool holds, std::string_view words) {
     if (!holds && is_whole_) [[unlikely]]
       tell_(context_, {}, words, {});
   }
 
-  // For code that reads a struct: the addresses and names of its fields, a bit for each field to be checked, and
-  // whether all fields are valid. `tell` receives each violation: the name of the field ("" for the struct), the
-  // message, and the keyword of JSON Schema or "". element() identifies the wrong element.
+  // For code that reads a struct: the addresses and the names of its fields, one bit for each field that is to be
+  // checked, and whether all fields are valid. `tell` receives each violation: the name of the field ("" for the
+  // struct), the message, and the keyword of JSON Schema or "". element() then identifies the element that breaks the
+  // rule.
   using Tell = void (*)(void* context, std::string_view field, std::string_view words, std::string_view keyword);
   Check(const void* const* fields, std::span<const std::string_view> names, std::uint64_t judged, bool is_whole,
         Tell tell, void* context) noexcept
@@ -142,7 +145,7 @@ class Check {
   template <class List>
   friend class CheckedElements;
 
-  // `keyword` is a keyword of JSON Schema; both arguments are string literals.
+  // `keyword` is a keyword of JSON Schema; both `words` and `keyword` are string literals.
   [[gnu::cold]] void violated(const void* field, std::string_view words, std::string_view keyword = {});
   [[gnu::cold]] void out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most,
                                   bool is_above);
@@ -164,7 +167,7 @@ class Check {
   Element element_;
 };
 
-// The result of check(field); rules can be chained.
+// The result of check(field); several rules can be chained.
 template <class T>
 class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] CheckedField {
   static constexpr bool is_text = std::convertible_to<const T&, std::string_view>;
@@ -179,7 +182,7 @@ class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] Chec
 
   // The length of a text, in characters.
   const CheckedField& length(std::size_t least, std::size_t most) const {
-    static_assert(is_text, "length() is for text; for lists and maps it is count()");
+    static_assert(is_text, "length() is for text; for lists and maps, use count()");
     if (value_ != nullptr) check_.judge_length(field_, *value_, least, most);
     return *this;
   }
@@ -189,7 +192,7 @@ class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] Chec
   // The number of elements of a list or a map.
   const CheckedField& count(std::size_t least, std::size_t most) const {
     static_assert(
-        !is_text && requires(const T& list) { list.size(); }, "count() is for lists and maps; for text it is length()");
+        !is_text && requires(const T& list) { list.size(); }, "count() is for lists and maps; for text, use length()");
     if (value_ != nullptr && (value_->size() < least || value_->size() > most))
       check_.wrong_count(field_, least, most, "element",
                          is_map ? (value_->size() < least ? "minProperties" : "maxProperties")
@@ -199,30 +202,33 @@ class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] Chec
   const CheckedField& count_at_least(std::size_t least) const { return count(least, no_limit); }
   const CheckedField& count_at_most(std::size_t most) const { return count(0, most); }
 
-  // Both bounds are included. The field is a number, or of a type such as Decimal, Date or Timestamp.
+  // Both bounds are included in the range. The field must be a number, or have a type such as Decimal, Date or
+  // Timestamp.
   const CheckedField& range(std::type_identity_t<T> least, std::type_identity_t<T> most) const {
     static_assert(is_ordered,
-                  "range() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
+                  "range() is for numbers; for other types, write the condition: check.that(from < to, \"…\")");
     if (value_ != nullptr && !(*value_ >= least && *value_ <= most)) out_of_range(&least, &most, *value_ > most);
     return *this;
   }
   const CheckedField& at_least(std::type_identity_t<T> least) const {
     static_assert(is_ordered,
-                  "at_least() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
+                  "at_least() is for numbers; for other types, write the condition: check.that(from < to, \"…\")");
     if (value_ != nullptr && !(*value_ >= least)) out_of_range(&least, nullptr, false);
     return *this;
   }
   const CheckedField& at_most(std::type_identity_t<T> most) const {
     static_assert(is_ordered,
-                  "at_most() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
+                  "at_most() is for numbers; for other types, write the condition: check.that(from < to, \"…\")");
     if (value_ != nullptr && !(*value_ <= most)) out_of_range(nullptr, &most, true);
     return *this;
   }
 
-  // The field is a text or a number: one_of("open", "closed").
+  // The field must be a text or a number: one_of("open", "closed").
   template <class... Choices>
   const CheckedField& one_of(const Choices&... choices) const {
-    static_assert(is_text || is_number, "one_of() is for text and numbers; an enum has its names already");
+    static_assert(is_text || is_number,
+                  "one_of() is for text and numbers; an enum already accepts only the names of "
+                  "its values");
     using Choice = std::conditional_t<is_text, std::string_view, T>;
     if (value_ == nullptr || ((Choice(*value_) == Choice(choices)) || ...)) return *this;
     if constexpr (is_text) {
@@ -235,10 +241,10 @@ class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] Chec
     return *this;
   }
 
-  // Matches the whole text (pattern.h): matches("[A-Z]{2}-[0-9]+"). `words` follow the field's name: "must be a SKU
-  // such as AB-1234"; without them the message is "must match" and the pattern.
+  // The whole text must match the pattern (pattern.h): matches("[A-Z]{2}-[0-9]+"). In the message, `words` follow the
+  // name of the field: "must be a SKU such as AB-1234"; without `words`, the message is "must match" and the pattern.
   const CheckedField& matches(Pattern pattern, std::string_view words = {}) const {
-    static_assert(is_text, "matches() is for text; for other types write the condition: check(field).satisfies(…)");
+    static_assert(is_text, "matches() is for text; for other types, write the condition: check(field).satisfies(…)");
     if (value_ == nullptr) {
       check_.judge_pattern(field_, nullptr, pattern, words);
     } else {
@@ -248,13 +254,13 @@ class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] Chec
     return *this;
   }
 
-  // The Patch must be absent or have a value.
+  // The Patch must not be null: it must be absent or have a value.
   const CheckedField& not_null() const {
     if (is_null_) check_.violated(field_, "must not be null", "type");
     return *this;
   }
 
-  // The rule is violated unless `holds(value)` is true; the message is the field's name and `words`: "must be a SKU
+  // The rule is broken unless `holds(value)` returns true; the message is the field's name and `words`: "must be a SKU
   // such as AB-1234".
   template <class F>
   const CheckedField& satisfies(F&& holds, std::string_view words) const {
@@ -283,14 +289,14 @@ class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] Chec
   bool is_null_;
 };
 
-// The result of Check::each(); it applies the same rules to each element.
+// The result of Check::each(); each element is checked by the same rules.
 template <class List>
 class [[nodiscard("add a rule for the elements: check.each(field).length(1, 40)")]] CheckedElements {
   static constexpr bool is_text = std::convertible_to<const List&, std::string_view>;
   static constexpr bool is_map = requires { typename List::mapped_type; };
   static_assert(
       !is_text && requires(const List& list) { list.begin(); },
-      "each() is for lists and maps; for one value it is check(field)");
+      "each() is for lists and maps; for a single value, use check(field)");
 
  public:
   CheckedElements(Check& check, const void* field, const List* list) noexcept

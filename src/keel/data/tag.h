@@ -1,4 +1,4 @@
-// keel/data/tag.h — names the member whose value says which alternative of a std::variant the text contains.
+// keel/data/tag.h — names the member whose value says which alternative of a std::variant a text contains.
 //
 //   struct Card {
 //     std::string number;
@@ -14,14 +14,14 @@
 //   template <>                                    // of a type that is not yours to change
 //   inline constexpr keel::Tag keel::tag_of<Cash> = {"type", "cash"};
 //
-// Every alternative is a struct with a tag; all alternatives of a variant have the same tag name and different values.
-// The tag is written first, and found wherever it stands in its object. A struct that is not used as an alternative is
-// written without a tag.
+// Every alternative must be a struct with a tag; all alternatives of a variant must have the same tag name and
+// different values. The tag is written as the first member; when a text is read, the tag is found wherever it is in the
+// object. A struct that is not used as an alternative is written without a tag.
 //
-// Errors: a missing tag, a tag that is not a string, and a value that no alternative has, are violations
+// Errors: a missing tag, a tag that is not a string, and a tag whose value no alternative has, are violations
 //         (violations.h).
-// Cost:   a tag that comes first costs as much as another field. Members before the tag are read twice. A text is
-//         malformed if more than 1 MiB plus eight times its size would be read again.
+// Cost:   a tag that comes first costs as much as any other field. Members before the tag are read twice. If more bytes
+//         than 1 MiB plus eight times the size of the text would be read again, the text is malformed.
 
 #pragma once
 

@@ -13,8 +13,8 @@ template <class T>
 bool read_finite(std::string_view text, T& value, TextFault& fault) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = end == text.data() + text.size();
-  // Without this condition "nan" and "inf" would be read too, and would pass every range check that is not written with
-  // care.
+  // Without this condition, "nan" and "inf" would be accepted too, and would pass any range check that does not
+  // consider such values.
   if (is_whole && error == std::errc() && std::isfinite(value)) return true;
   if (is_whole && error == std::errc::result_out_of_range) return fault.set("number out of range", "format");
   return fault.set("expected a number", "type");
@@ -66,7 +66,7 @@ bool read_texts(std::span<const NamedText> texts, const TextTable& table, void* 
   for (const NamedText& in : texts) {
     const std::size_t i = json::internal::find_field(table, in.name);
     if (i == table.count) {
-      if (table.is_strict) wrong.add(in.name, "is not known here", "additionalProperties");
+      if (table.is_strict) wrong.add(in.name, "is not a known name", "additionalProperties");
       continue;
     }
     const std::uint64_t bit = std::uint64_t{1} << i;

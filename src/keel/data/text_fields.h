@@ -12,7 +12,7 @@
 //   Violations wrong;
 //   if (!read_texts(filter, texts, wrong)) …                 // the pointer of a violation is the name
 //
-// The supported types of fields (fields.h and rules.h apply to the struct as well):
+// The following types of fields are supported (fields.h and rules.h apply to the struct too):
 //   std::string, std::string_view   UTF-8; a view of the text itself
 //   bool                            "true", "1", "on" or "false", "0", "off"
 //   integers, float, double         decimal; what does not fit, and NaN and infinity, are violations
@@ -23,12 +23,12 @@
 //   your own                        const char* read_text(const NamedText& in, T& value) beside the type; it returns
 //                                   what is wrong, a literal, or null
 //
-// An empty text counts as absent, except for a std::string, a std::string_view and a type of your own: a web page sends
-// every input, filled in or not. A repeated name where one value is expected is a violation. Names that the struct does
-// not have are skipped, unless it is strict.
+// Because a web page sends every input field, whether filled in or not, an empty text counts as absent, except for a
+// std::string, a std::string_view and a type of your own. If a name is repeated where only one value is expected, this
+// is a violation. Names that the struct does not have are skipped, unless the struct is strict.
 //
-// Errors:   all violations, not only the first one (violations.h); is_malformed() is always false.
-// Lifetime: views live as long as the texts.
+// Errors:   all violations, not only the first violation (violations.h); is_malformed() is always false.
+// Lifetime: views are valid as long as the texts exist.
 // Cost:     one pass; heap memory only for strings and lists of the struct.
 
 #pragma once
@@ -52,8 +52,9 @@ namespace keel {
 struct NamedText {
   std::string_view name;
   std::string_view text;
-  const void* source = nullptr;  // For a read_text() that needs to know where the text comes from.
-  bool is_file = false;          // Whether the text is an uploaded file; types that expect a text reject it.
+  const void* source = nullptr;  // For a read_text() that must know where the text comes from.
+  // Whether the text is the content of an uploaded file; types that expect a text reject a file.
+  bool is_file = false;
 };
 
 namespace internal {
@@ -63,7 +64,7 @@ concept ReadsText = requires(const NamedText& in, T& value) {
   { read_text(in, value) } -> std::same_as<const char*>;
 };
 
-// Why a text does not have the form of its type.
+// The reason why a text does not have the form of its type.
 struct TextFault {
   std::string words;
   std::string_view keyword = {};
@@ -73,7 +74,7 @@ struct TextFault {
     return false;
   }
 };
-// Reads the text into the field. Returns false when the text does not have the form of the type.
+// Reads the text into the field. Returns false if the text does not have the form of the type.
 using ReadText = bool (*)(const NamedText& in, void* field, TextFault& fault);
 
 struct TextTable {
@@ -81,7 +82,7 @@ struct TextTable {
   const std::uint8_t* slots;
   const ReadText* read;
   void (*rules)(const void* object, Check& check);  // May be null.
-  std::uint64_t required;                           // A bit for each field, here and below.
+  std::uint64_t required;                           // One bit for each field; the same holds for the masks below.
   std::uint64_t lists;
   std::uint64_t takes_empty;
   std::uint8_t count;
@@ -142,9 +143,10 @@ bool read_one_text(const NamedText& in, T& value, TextFault& fault) {
     }
     return found.has_value();
   } else {
-    static_assert(ReadsText<T>,
-                  "a field of a query or a form is text, a bool, a number, an enum, a type with parse() and text(), or "
-                  "a std::optional or a std::vector of one: a struct, a map and the like come as JSON");
+    static_assert(
+        ReadsText<T>,
+        "a field of a query or a form must be text, a bool, a number, an enum, a type with parse() and text(), or a "
+        "std::optional or a std::vector of one of these: send a struct, a map and the like as JSON");
     return false;
   }
 }
@@ -205,8 +207,8 @@ struct TextReaders<T, TypeList<Field...>> {
 
 }  // namespace internal
 
-// Reads the texts into `value`, which must be T() before. Returns false when `wrong` has violations; all valid values
-// have been read even then. `wrong` is cleared first.
+// Reads the texts into `value`, which must be equal to T() before the call. Returns false if `wrong` has violations;
+// even then, all valid values have been read. The function clears `wrong` first.
 template <class T>
 bool read_texts(T& value, std::span<const NamedText> texts, Violations& wrong) {
   value = T();

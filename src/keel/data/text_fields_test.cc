@@ -199,7 +199,7 @@ struct Strict {
 TEST(TextFields, have_the_names_that_the_struct_says_and_others_only_where_it_is_not_strict) {
   Strict strict;
   EXPECT_EQ(problems(strict, {{"createdAt", "1"}, {"created_at", "2"}, {"", "3"}}),
-            "created_at: is not known here; : is not known here");
+            "created_at: is not a known name; : is not a known name");
   EXPECT_EQ(strict.created_at, 1);
   Filter filter;
   EXPECT_EQ(problems(filter, {{"unknown", "1"}, {"unknown", "2"}}), "");

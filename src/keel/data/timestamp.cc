@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t day_seconds = 86'400;
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-// The quotient rounded down; `rest` is not negative.
+// The quotient, rounded down; `rest` is never negative.
 std::int64_t divide_down(std::int64_t value, std::int64_t by, std::int64_t& rest) noexcept {
   std::int64_t quotient = value / by;
   rest = value % by;
@@ -26,7 +26,7 @@ char* put(char* to, int value, int digits) noexcept {
   return to + digits;
 }
 
-// Takes a text apart from the left; `ok` becomes false at the first unexpected character, and stays so.
+// Reads a text from left to right; `ok` becomes false at the first unexpected character, and then stays false.
 struct Parts {
   std::string_view rest;
   bool ok = true;

@@ -6,27 +6,27 @@
 //   co_await session.query("select id from orders where created >= $1", on_row, created - 24_h);
 //   const Timestamp created = row.get<Timestamp>(1);
 //
-// A count of nanoseconds from year 0000 to the end of year 9999, in UTC, as POSIX counts them: without leap seconds. To
-// measure durations, use Instant (base/time.h), which is never set back.
+// A count of nanoseconds in UTC, from the beginning of the year 0000 to the end of the year 9999; as in POSIX, leap
+// seconds are not counted. To measure durations, use Instant (base/time.h), which is never set back.
 //
 // parse() accepts a date-time of RFC 3339 §5.6 and nothing else:
 // - a year of four digits, a 'T' between date and time, and an offset are required; 't' and 'z' are accepted for 'T'
-//   and 'Z'. A blank instead of the 'T' is not accepted, nor is a comma before a fraction.
-// - an offset up to ±23:59 is applied and not kept: the result is in UTC. "-00:00" is UTC.
-// - a fraction has any number of digits; digits beyond nanoseconds are cut off.
-// - second 60 is accepted where a leap second can be: 23:59:60 UTC on the last day of a month. It becomes the first
-//   second of the next day, as POSIX has it.
-// - a day that the month does not have is invalid, as is a time outside of the years 0000 to 9999 in UTC.
+//   and 'Z'. A blank instead of the 'T' and a comma before a fraction are rejected.
+// - an offset up to ±23:59 is applied but not kept: the result is in UTC. "-00:00" is UTC.
+// - a fraction may have any number of digits; digits after the ninth are dropped.
+// - the second 60 is accepted where a leap second can occur: at 23:59:60 UTC on the last day of a month. The result is
+//   the first second of the next day, as in POSIX.
+// - a day that does not exist in the month, and a time outside the years 0000 to 9999 in UTC, are invalid.
 //
-// text() has a fraction of 3, 6 or 9 digits, or none: the fewest that suffice. Texts of the same length sort like their
-// times; texts of different lengths do not. A Timestamp is therefore passed to SQL statements as ordered_text(), with
-// nine digits: `order by`, `<` and indexes in the database compare such texts correctly, and SQLite's date functions
-// can read them.
+// text() writes the shortest form that is exact: without a fraction, or with a fraction of 3, 6 or 9 digits. Texts of
+// the same length sort in the order of their times; texts of different lengths may not. A Timestamp is therefore passed
+// to SQL statements in the form of ordered_text(), with nine digits: `order by`, `<` and indexes in the database
+// compare such texts correctly, and SQLite's date functions can read them.
 //
-// Arithmetic saturates at first() and last(), a difference at Duration's bounds (±292 years).
-// Errors:  parse gives InvalidArgument.
+// Arithmetic saturates at first() and last(); a difference saturates at the bounds of Duration (±292 years).
+// Errors:  parse() returns InvalidArgument.
 // Threads: a value.
-// Cost:    16 bytes, no heap; reading or writing a text takes about 20 ns.
+// Cost:    16 bytes and no heap memory; reading or writing a text takes about 20 ns.
 
 #pragma once
 
@@ -64,9 +64,9 @@ class Timestamp {
 
   static Result<Timestamp> parse(std::string_view text) noexcept;
 
-  // The text in UTC, with 'Z'.
+  // The text of the time in UTC, with 'Z' at the end.
   Text text() const noexcept;
-  // With nine digits of fraction: always 30 characters.
+  // The text with a fraction of nine digits: always 30 characters.
   Text ordered_text() const noexcept;
 
   // The seconds are rounded down: for 1969-12-31T23:59:59.9Z they are -1, and the nanoseconds within the second are

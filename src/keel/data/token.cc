@@ -8,8 +8,7 @@ namespace keel {
 
 std::string random_token(std::size_t bytes) {
   std::byte secret[64];
-  KEEL_EXPECT(bytes >= 16 && bytes <= sizeof secret,
-              "random_token() is called for fewer than 16 bytes, or more than 64");
+  KEEL_EXPECT(bytes >= 16 && bytes <= sizeof secret, "random_token() must be called for 16 to 64 bytes");
   Host::current().secret(std::span(secret, bytes));
   return base64::encode(std::span<const std::byte>(secret, bytes), base64::Form::Url);
 }

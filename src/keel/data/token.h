@@ -2,12 +2,12 @@
 //
 //   const std::string session = random_token();          // 32 random bytes, 43 characters of A-Z a-z 0-9 - _
 //
-// The bits come from Host::secret(): from the kernel, or from the seed in a simulation. The text can be used unchanged
-// in a path, a query, a cookie or a header field. If a token grants access as a password does, store only its digest,
-// and compare digests with constant_time_equal() (base/constant_time.h).
+// The random bits come from Host::secret(): from the kernel, or from the seed in a simulation. The text can be used
+// unchanged in a path, a query, a cookie or a header field. If a token grants access as a password does, store only its
+// digest, and compare digests with constant_time_equal() (base/constant_time.h).
 //
 // Threads: a function.
-// Cost:    a system call and a string.
+// Cost:    one system call and one string.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace keel {
 
-// `bytes` must be 16 to 64, because fewer could be guessed; anything else throws a Bug (base/bug.h).
+// `bytes` must be from 16 to 64, because a shorter token could be guessed; any other number throws a Bug (base/bug.h).
 std::string random_token(std::size_t bytes = 32);
 
 }  // namespace keel

@@ -7,7 +7,9 @@
 namespace keel::uri {
 namespace {
 
-constexpr const char* bad_escape = "'%' is not followed by two hexadecimal digits, or stands for NUL";
+constexpr const char* bad_escape =
+    "'%' is not followed by two hexadecimal digits, or is followed by 00, which stands "
+    "for NUL";
 
 bool is_unreserved(char c) noexcept {
   return ascii::is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
@@ -17,7 +19,8 @@ bool has_encoding(std::string_view text, Plus plus) noexcept {
   return text.find('%') != std::string_view::npos || (plus == Plus::Space && text.find('+') != std::string_view::npos);
 }
 
-// Decodes `from` to `to`, which may be the same memory; returns the end of the decoded text, or null.
+// Decodes `from` into `to`, which may be the same memory; returns the end of the decoded text; null if `from` is
+// invalid.
 char* decode(std::string_view from, char* to, Plus plus, Nul nul = Nul::Refused) noexcept {
   for (std::size_t i = 0; i < from.size(); ++i) {
     char c = from[i];
@@ -44,7 +47,7 @@ Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plu
   const char* end = decode(text, to, plus, nul);
   if (end == nullptr) return fail(Code::InvalidArgument, bad_escape);
   const auto size = static_cast<std::size_t>(end - to);
-  arena.extend(to, text.size(), size);  // Gives the unused rest of the memory back to the arena.
+  arena.extend(to, text.size(), size);  // Returns the unused part of the memory to the arena.
   return std::string_view(to, size);
 }
 

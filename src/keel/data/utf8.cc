@@ -21,7 +21,7 @@ std::size_t valid_prefix(std::string_view text) noexcept {
       if (((first | second) & high_bits) != 0) break;
       at += 16;
     }
-    // Checks the rest of a mixed block, or of the text, sequence by sequence.
+    // Checks the remainder of a mixed block, or of the text, sequence by sequence.
     const char* const stop = end - at > 16 ? at + 16 : end;
     while (at < stop) {
       const int length = sequence_length(at, end);

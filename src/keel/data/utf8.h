@@ -1,4 +1,4 @@
-// keel/data/utf8.h — checks UTF-8 by Unicode's definition of well-formed (Table 3-7; RFC 3629).
+// keel/data/utf8.h — checks UTF-8 by Unicode's definition of "well-formed" (Table 3-7; RFC 3629).
 //
 // Overlong forms, surrogates (U+D800..U+DFFF) and code points above U+10FFFF are ill-formed; U+0000 and noncharacters
 // are well-formed.
@@ -15,11 +15,13 @@ namespace keel::utf8 {
 
 inline constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// The number of bytes before the first ill-formed or truncated sequence; text.size() when there is none.
+// The number of bytes before the first sequence that is ill-formed or truncated; text.size() if every sequence is
+// well-formed.
 std::size_t valid_prefix(std::string_view text) noexcept;
 inline bool is_valid(std::string_view text) noexcept { return valid_prefix(text) == text.size(); }
 
-// The length (1..4) of the well-formed sequence at `at`, or 0 when there is none. Requires at < end.
+// The length (1..4) of the well-formed sequence at `at`, or 0 if the sequence there is not well-formed. `at` must be
+// before `end`.
 inline int sequence_length(const char* at, const char* end) noexcept {
   const auto byte = [at](int i) { return static_cast<std::uint8_t>(at[i]); };
   const auto follows = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
@@ -40,7 +42,7 @@ inline int sequence_length(const char* at, const char* end) noexcept {
   return 4;
 }
 
-// Writes `point` (a Unicode scalar value) to `to`, which must have room for 4 bytes; returns the number of bytes
+// Writes `point` (a Unicode scalar value) to `to`, which must have space for 4 bytes; returns the number of bytes
 // written.
 int encode(char32_t point, char* to) noexcept;
 

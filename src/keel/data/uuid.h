@@ -1,4 +1,4 @@
-// keel/data/uuid.h — ids that need no central place to assign them: UUIDs (RFC 9562).
+// keel/data/uuid.h — ids that can be made without a central authority: UUIDs (RFC 9562).
 //
 //   const Uuid id = Uuid::v7();                                   // in the order in which they were made
 //   out.key("id").string(id.text());                              // "0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50"
@@ -12,13 +12,14 @@
 //      as bytes and as text, also within one nanosecond and while the calendar is set back: new rows go to the end of
 //      an index. It tells when it was made; for tokens use v4, or data/token.h.
 //
-// In a simulation both versions come from its clock and seed, so that a run repeats exactly.
+// In a simulation, both versions come from the simulation's clock and seed, so that a run can be repeated exactly.
 //
-// Text:    8-4-4-4-12 hexadecimal digits, lower case when written, either case when read; no braces, no "urn:uuid:".
-//          Every version can be read, also nil and max: the bits of variant and version are not checked.
-// Errors:  parse gives InvalidArgument.
+// Text:    8-4-4-4-12 hexadecimal digits, which are written in lower case and read in either case; without braces and
+//          without "urn:uuid:". UUIDs of every version can be read, including the nil and the max UUID: the bits of the
+//          variant and the version are not checked.
+// Errors:  parse() returns InvalidArgument.
 // Threads: a value.
-// Cost:    16 bytes; a system call for v4 and v7 (Host::secret), no heap.
+// Cost:    16 bytes and no heap memory; v4 and v7 take a system call (Host::secret).
 
 #pragma once
 
@@ -45,7 +46,7 @@ class Uuid {
 
   // The nil UUID: all zeros.
   constexpr Uuid() = default;
-  // The bytes in the order of the text.
+  // The bytes, in the order of the text.
   explicit constexpr Uuid(const std::array<std::byte, 16>& bytes) noexcept : bytes_(bytes) {}
 
   static Uuid v4();
@@ -56,15 +57,16 @@ class Uuid {
   static Result<Uuid> parse(std::string_view text) noexcept;
 
   Text text() const noexcept;
-  // Writes text_size characters; returns the position after them.
+  // Writes text_size characters, and returns the position after them.
   char* write(char* to) const noexcept;
 
   constexpr const std::array<std::byte, 16>& bytes() const noexcept { return bytes_; }
   constexpr bool is_nil() const noexcept { return *this == Uuid(); }
-  // 1 to 8 for a UUID that follows RFC 9562; for any other UUID whatever its bits contain.
+  // The version, 1 to 8, of a UUID that follows RFC 9562; for any other UUID, the number that its bits happen to
+  // contain.
   constexpr int version() const noexcept { return static_cast<int>(bytes_[6] >> 4); }
 
-  // UUIDs are ordered like their texts.
+  // UUIDs have the same order as their texts.
   constexpr auto operator<=>(const Uuid&) const noexcept = default;
 
  private:
@@ -73,7 +75,8 @@ class Uuid {
 
 }  // namespace keel
 
-// This hash has no key: for a table whose ids untrusted clients choose, use siphash() of bytes() (base/siphash.h).
+// This hash has no key: for a table in which untrusted clients choose the ids, use siphash() of bytes()
+// (base/siphash.h) instead.
 template <>
 struct std::hash<keel::Uuid> {
   std::size_t operator()(const keel::Uuid& id) const noexcept {

@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-// Cuts only at the beginning of a character.
+// Cuts the text only at the beginning of a character.
 void shorten(std::string& pointer) {
   constexpr std::string_view ellipsis = "…";
   if (pointer.size() <= Violations::pointer_bytes_max) return;
@@ -49,7 +49,7 @@ void Violations::clear() noexcept {
 }
 
 Error Violations::error() const {
-  KEEL_EXPECT(!empty(), "error() is called on Violations that are empty");
+  KEEL_EXPECT(!empty(), "error() must not be called on Violations that are empty");
   std::string text;
   if (is_malformed_) {
     const Violation& one = list_.front();

@@ -5,13 +5,13 @@
 //     for (const Violation& one : wrong) out.key(one.pointer).string(one.message);
 //   }
 //
-// When the text is not JSON, or repeats a field, is_malformed() is true (HTTP: 400), and there is only this violation.
-// If the input is JSON, each value that does not have its type or breaks a rule is a violation (HTTP: 422). Violations
-// are in the order of the text; if there are more than count_max, reading stops, and has_more() is true.
+// When the text is not JSON, or repeats a field, is_malformed() is true (HTTP: 400), and the malformed text is the only
+// violation. If the input is JSON, each value that has the wrong type or breaks a rule is a violation (HTTP: 422).
+// Violations are in the order of the text; if more than count_max are found, reading stops, and has_more() is true.
 //
 // Threads: a value.
-// Cost:    nothing while there are no violations; for each violation one or more allocations, and a scan of the text
-//          before it to find its line.
+// Cost:    nothing while there are no violations; each violation takes one or more allocations, and a scan of the text
+//          before the violation to find the violation's line.
 
 #pragma once
 
@@ -26,21 +26,23 @@ namespace keel {
 
 // One thing that is wrong with a value: its place, and a message that describes it.
 struct Violation {
-  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. For a query or a form (text_fields.h), the name
-  // of the field.
+  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. For a query or a form (text_fields.h), the
+  // pointer is the name of the field.
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
-  // Counted from 1; 0 if the input was not JSON text (the message for malformed CBOR names the byte). The column counts
-  // bytes. They give the place of the value; for a field that is missing or breaks rules(), the end of its object; for
-  // an array with the wrong number of elements, the end of the array.
+  // The line and the column are counted from 1; they are 0 if the input was not JSON text (the message for malformed
+  // CBOR names the byte). A column is a byte. The line and the column are those of the value; for a field that is
+  // missing or breaks rules(), those of the end of its object; for an array with the wrong number of elements, those of
+  // the end of the array.
   std::size_t line = 0;
   std::size_t column = 0;
-  // The keyword of JSON Schema that the value violates, a string literal: "required", "minimum", "type",
-  // "additionalProperties". Empty for Check::that() and satisfies(), and for malformed input.
+  // The keyword of JSON Schema that the value violates, as a string literal: "required", "minimum", "type",
+  // "additionalProperties". Empty for Check::that() and satisfies(), and if the input is malformed.
   std::string_view keyword = {};
 };
 
-// The result of one check of a value: nothing (false), or why the value is wrong. Both members are string literals.
+// The result of checking a value: empty (false), or the reason why the value is wrong. Both members must be string
+// literals.
 struct Complaint {
   const char* message = nullptr;
   const char* keyword = "";  // As in Violation.
@@ -51,7 +53,7 @@ struct Complaint {
 class Violations {
  public:
   static constexpr std::size_t count_max = 32;
-  // A pointer contains names that a client has sent: a longer one is shortened, and ends in "…".
+  // A pointer contains names that a client has sent, so a pointer longer than this is shortened, and ends in "…".
   static constexpr std::size_t pointer_bytes_max = 256;
 
   bool empty() const noexcept { return list_.empty(); }
@@ -62,16 +64,17 @@ class Violations {
   bool is_malformed() const noexcept { return is_malformed_; }
   bool has_more() const noexcept { return has_more_; }
 
-  // False when there is no room for the violation; has_more() is then true.
+  // Returns false if there is no room for the violation; has_more() is then true.
   bool add(Violation violation);
   bool add(std::string_view pointer, std::string_view message, std::string_view keyword = {});
-  // Replaces all other violations.
+  // The violation replaces all others.
   void set_malformed(Violation violation);
   void clear() noexcept;
 
-  // InvalidArgument, with all violations in one line: "/sku is required; /quantity must be from 1 to 100"; for a
-  // malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". A message that does not continue the pointer
-  // follows a colon: "/sku: expected a string". Must not be called when there are no violations.
+  // Returns InvalidArgument, with all violations in one line: "/sku is required; /quantity must be from 1 to 100"; for
+  // a malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". A message that does not continue the
+  // pointer follows the pointer after a colon: "/sku: expected a string". Must not be called if there are no
+  // violations.
   Error error() const;
 
  private:

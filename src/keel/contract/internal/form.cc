@@ -35,7 +35,7 @@ void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Fi
     const Form form = known != fields.end() ? known->form : others;
     if (is_list(form)) {
       texts.out().key(name);
-      // The whole list in one field is accepted as well.
+      // A field may also contain the whole list, as a JSON array.
       const bool is_repeated = std::ranges::count_if(pairs.subspan(i), is_same) > 1;
       if (form == Form::JsonList && !is_repeated && http::trim_blanks(pairs[i].text).starts_with('[')) {
         texts.write(Form::Json, pairs[i].text);
@@ -49,7 +49,7 @@ void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Fi
       continue;
     }
     if (std::any_of(pairs.begin() + static_cast<std::ptrdiff_t>(i) + 1, pairs.end(), is_same)) twice(name);
-    // A web page sends every input, whether it is filled in or not.
+    // A browser also sends an empty field for each input that the user left empty.
     if (form == Form::Bare && pairs[i].text.empty()) continue;
     texts.out().key(name);
     texts.write(form, pairs[i].text);

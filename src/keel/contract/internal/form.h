@@ -1,4 +1,4 @@
-// Converts the fields of a form to the JSON that they represent, which is then read like any JSON.
+// Converts the fields of a form to the JSON that they represent. This JSON is then read like any other JSON.
 
 #pragma once
 
@@ -23,23 +23,23 @@ struct Pair {
 // "/2/color" becomes "[2][color]".
 std::string part_of(std::string_view pointer);
 
-// Writes fields as the members of an object; repeated fields become the elements of a list. A repeated member that is
-// not a list is passed to `twice`.
+// Writes fields as the members of an object; repeated fields become the elements of a list. Calls `twice` for a field
+// that is repeated although it is not a list.
 void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Field> fields, Form others,
                    FunctionRef<void(std::string_view)> twice);
 
-// Reads the fields into a value, and adds their violations.
+// Reads the fields into a value, and adds the violations to `wrong`.
 void read_fields(Arena& arena, std::span<const Pair> pairs, std::span<const Field> fields, Form others, ReadField read,
                  void* value, Violations& wrong);
 
-// Whether a Content-Type is one of "image/png, image/*"; "" allows every type.
+// Whether a Content-Type matches one of the `media_types`, such as "image/png, image/*"; "" allows every type.
 bool is_of_media_types(std::string_view content_type, std::string_view media_types) noexcept;
-// The media type, if there is only one and it is not a range; else "".
+// The media type in `media_types`, if there is only one and it is not a range; else "".
 std::string_view only_type_of(std::string_view media_types) noexcept;
-// Adds a violation if the part has another type than its field. A part that is not a file may always be text/plain,
-// which is also the type of a part that was sent without a Content-Type (RFC 7578 §4.4).
+// Adds a violation if the part's media type is not one that its field allows. A part that is not a file may always be
+// text/plain, which is also the type of a part that was sent without a Content-Type (RFC 7578 §4.4).
 void check_media_type(const http::FormPart& part, std::span<const Field> fields, Violations& wrong);
-// Adds the violation of a part with a wrong type.
+// Adds the violation for a part whose media type is wrong.
 void add_wrong_type(std::string_view field, std::string_view media_types, Violations& wrong);
 
 }  // namespace keel::contract::internal

@@ -8,7 +8,7 @@
 namespace keel::contract::internal {
 namespace {
 
-// The position after the quoted-string that begins here; 0 when it does not end.
+// The position after the quoted-string at the beginning of `text`; 0 if its closing quote is missing.
 std::size_t end_of_quoted(std::string_view text) noexcept {
   for (std::size_t i = 1; i < text.size(); ++i) {
     if (text[i] == '\\') {
@@ -21,10 +21,10 @@ std::size_t end_of_quoted(std::string_view text) noexcept {
 }
 
 struct End {
-  std::size_t at;  // The position of the comma, or the size of the text.
-  bool is_clear;   // Whether the text that follows cannot change the end.
+  std::size_t at;  // The position of the comma after the element, or the size of the text.
+  bool is_clear;   // Whether the end stays the same, whatever text is appended.
 };
-// The end of the element that begins here and is not a quoted-string.
+// The end of the element at the beginning of `text`; the element is not a quoted-string.
 End end_of(std::string_view text) noexcept {
   End end{0, true};
   if (text.starts_with('<')) {
@@ -42,7 +42,7 @@ End end_of(std::string_view text) noexcept {
   return end;
 }
 
-// Whether the text is read as one whole element, whatever follows it.
+// Whether the text, if it is written without quotes, is read as exactly one element, whatever text follows it.
 bool is_plain(std::string_view text) noexcept {
   if (text.empty() || text.front() == '"' || http::trim_blanks(text).size() != text.size()) return false;
   const End end = end_of(text);

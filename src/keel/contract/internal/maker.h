@@ -1,4 +1,4 @@
-// For tests: makes schemas and values at random, or from the input of a fuzzer.
+// For tests: makes random schemas and values, or makes them from the input of a fuzzer.
 
 #pragma once
 
@@ -111,8 +111,8 @@ class Maker {
     return made;
   }
 
-  // A reference must not lead back to the same value, so it is generated only below a keyword that selects a part of
-  // the value, or outside of definitions.
+  // A reference must not lead back to the same value; therefore, within definitions, a reference is generated only
+  // below a keyword that selects a part of the value.
   Value schema(int depth, bool may_refer) {
     if (depth > 3 || next_(12) == 0) return Value(next_(4) != 0);
     Value made = Value::object();

@@ -19,7 +19,7 @@ void append_hex(std::string& to, std::uint64_t number) {
   for (int shift = 60; shift >= 0; shift -= 4) to += "0123456789abcdef"[(number >> shift) & 15];
 }
 
-// RFC 2046 §5.1.1: a line that occurs in no part.
+// RFC 2046 §5.1.1: the boundary must be a line that occurs in no part.
 std::string boundary_of(std::span<const SentPart> parts) {
   const auto make_random = [] {
     std::string made = "----keel-form-";
@@ -29,8 +29,8 @@ std::string boundary_of(std::span<const SentPart> parts) {
   };
   if (std::ranges::any_of(parts, [](const SentPart& part) { return static_cast<bool>(part.writer); }))
     return make_random();
-  // A text may contain the first boundary. The next ones are random, because a text could contain a predictable
-  // sequence, and each boundary would have to be searched for.
+  // A text may contain the first boundary. Later boundaries are random. Otherwise a text could contain all boundaries
+  // that are tried, and each attempt would search the parts again.
   std::string tried = "----keel-form-0";
   const auto has_it = [&](const SentPart& part) { return part.text.find(tried) != std::string_view::npos; };
   while (std::ranges::any_of(parts, has_it)) tried = make_random();
@@ -83,7 +83,7 @@ Task<> Multipart::write(const std::vector<Piece>& pieces, http::ClientBodyWriter
 }
 
 http::ClientRequest::Writer Multipart::writer() && {
-  // The call owns the request, which owns the function: the pieces live until the call has ended.
+  // The call owns the request, which owns the returned function, so the pieces live until the call has ended.
   return [pieces = std::move(pieces_)](http::ClientBodyWriter& body) { return write(pieces, body); };
 }
 

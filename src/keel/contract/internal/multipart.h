@@ -15,25 +15,25 @@ namespace keel::contract::internal {
 
 struct SentPart {
   std::string_view name;
-  std::string_view text;                          // The content, unless there is a writer.
+  std::string_view text;                          // The content of the part, unless `writer` is set.
   std::optional<std::string_view> filename = {};  // Of a file.
-  std::string_view content_type = {};             // "": the part has none.
+  std::string_view content_type = {};             // "": the part has no Content-Type.
   http::ClientRequest::Writer writer = {};
   std::optional<std::uint64_t> length = std::nullopt;  // The number of bytes that the writer writes.
 };
 
-// Whether a name of a part or of its file can be written: it has no line end and no U+0000.
+// Whether the name of a part, or of its file, can be written: it must not contain a line end or U+0000.
 bool is_part_name(std::string_view name) noexcept;
 
 class Multipart {
  public:
-  // A boundary that no part contains. It is random if any part has a writer, so that nobody can put the boundary into a
-  // file, or if a part contains the usual boundary.
+  // A boundary that no part contains. The boundary is random if a part has a writer, because otherwise somebody could
+  // put the boundary into a file; it is also random if a part contains the usual boundary.
   explicit Multipart(std::vector<SentPart> parts);
 
   const std::string& boundary() const noexcept { return boundary_; }
   bool is_streamed() const noexcept { return pieces_.size() > 1; }
-  // The whole body, if it is not streamed.
+  // The whole body; only valid if the body is not streamed.
   std::string_view text() const noexcept { return pieces_.front().text; }
   // The length of the body, if it is known.
   std::optional<std::uint64_t> length() const noexcept { return length_; }

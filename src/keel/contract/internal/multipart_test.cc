@@ -21,6 +21,13 @@ http::ClientRequest::Writer writes_nothing() {
   return [](http::ClientBodyWriter&) -> Task<> { co_return; };
 }
 
+template <class... Part>
+Multipart form_of(Part&&... part) {
+  std::vector<SentPart> parts;
+  (parts.push_back(std::move(part)), ...);
+  return Multipart(std::move(parts));
+}
+
 // "name|filename|type=content" of each part, as a server reads them.
 std::vector<std::string> parts_of(std::string_view boundary, std::string_view body) {
   std::vector<std::string> parts;
@@ -43,9 +50,10 @@ std::vector<std::string> parts_of(std::string_view boundary, std::string_view bo
 
 TEST(SentForm, is_read_by_a_server_as_it_was_given) {
   const std::string bytes("\r\n--\0\xff", 6);
-  const Multipart form({{.name = "title", .text = "A"},
-                        {.name = "a\"b\\c", .text = bytes, .filename = "x\"\\.png", .content_type = "image/png"},
-                        {.name = "empty", .text = "", .filename = ""}});
+  const Multipart form =
+      form_of(SentPart{.name = "title", .text = "A"},
+              SentPart{.name = "a\"b\\c", .text = bytes, .filename = "x\"\\.png", .content_type = "image/png"},
+              SentPart{.name = "empty", .text = "", .filename = ""});
   EXPECT_FALSE(form.is_streamed());
   EXPECT_EQ(form.length(), form.text().size());
   EXPECT_EQ(
@@ -54,16 +62,17 @@ TEST(SentForm, is_read_by_a_server_as_it_was_given) {
 }
 
 TEST(SentForm, of_no_part_is_only_its_end) {
-  const Multipart form({});
+  const Multipart form = form_of();
   EXPECT_EQ(form.text(), "--" + form.boundary() + "--\r\n");
   EXPECT_EQ(form.length(), form.text().size());
 }
 
 TEST(SentForm, has_a_boundary_that_no_part_contains) {
-  const std::string usual = Multipart({{.name = "a", .text = "b"}}).boundary();
-  EXPECT_EQ(Multipart({{.name = "a", .text = "c"}}).boundary(), usual) << "the same form is the same text";
+  const std::string usual = form_of(SentPart{.name = "a", .text = "b"}).boundary();
+  EXPECT_EQ(form_of(SentPart{.name = "a", .text = "c"}).boundary(), usual) << "the same form is the same text";
 
-  const Multipart other({{.name = "a", .text = "x"}, {.name = "b", .text = "before " + usual + " after"}});
+  const std::string containing = "before " + usual + " after";
+  const Multipart other = form_of(SentPart{.name = "a", .text = "x"}, SentPart{.name = "b", .text = containing});
   EXPECT_NE(other.boundary(), usual);
   EXPECT_EQ(parts_of(other.boundary(), other.text()).size(), 2u);
   EXPECT_LE(other.boundary().size(), 70u) << "RFC 2046 §5.1.1";
@@ -71,19 +80,15 @@ TEST(SentForm, has_a_boundary_that_no_part_contains) {
 
 TEST(SentForm, whose_part_is_written_later_has_a_boundary_that_nobody_knows) {
   const auto boundary = [] {
-    std::vector<SentPart> parts(1);
-    parts[0] = {.name = "a", .text = {}, .writer = writes_nothing()};
-    return Multipart(std::move(parts)).boundary();
+    return form_of(SentPart{.name = "a", .text = {}, .writer = writes_nothing()}).boundary();
   };
   EXPECT_NE(boundary(), boundary());
 }
 
 TEST(SentForm, knows_its_length_if_it_knows_that_of_each_part) {
   const auto form = [](std::optional<std::uint64_t> length) {
-    std::vector<SentPart> parts(2);
-    parts[0] = {.name = "a", .text = {}, .writer = writes_nothing(), .length = length};
-    parts[1] = {.name = "b", .text = "text"};
-    return Multipart(std::move(parts));
+    return form_of(SentPart{.name = "a", .text = {}, .writer = writes_nothing(), .length = length},
+                   SentPart{.name = "b", .text = "text"});
   };
   EXPECT_TRUE(form(5).is_streamed());
   EXPECT_EQ(form(5).length(), form(0).length().value() + 5);

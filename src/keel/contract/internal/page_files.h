@@ -1,4 +1,4 @@
-// keel/contract/internal/page_files.h — the files of the page, which embed.cmake turns into a source.
+// keel/contract/internal/page_files.h — the files of the documentation page, which embed.cmake turns into a C++ source.
 
 #pragma once
 
@@ -12,7 +12,7 @@ struct PageFile {
   std::string_view gzip;
 };
 
-// The page, with {{script}}, {{style}} and {{document}} in the places of the addresses.
+// The HTML of the page, with {{script}}, {{style}} and {{document}} as placeholders for the addresses.
 std::string_view page_html() noexcept;
 const PageFile& page_script() noexcept;
 const PageFile& page_style() noexcept;

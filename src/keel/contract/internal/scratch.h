@@ -1,5 +1,5 @@
-// Memory for the marks of schema.cc: words that are taken and returned like a stack, the first of them without an
-// allocation.
+// Memory for the marks that schema.cc sets: words that are taken and given back in the order of a stack. The first
+// words are a part of the Scratch object, so they need no allocation.
 
 #pragma once
 
@@ -19,7 +19,7 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   std::size_t size() const noexcept { return size_; }
-  // Valid until more words are taken.
+  // The pointer is valid until more words are taken.
   std::uint64_t* at(std::size_t offset) noexcept { return words_ + offset; }
   // Takes this many words, set to zero, and returns their offset.
   std::size_t take(std::size_t count) {
@@ -28,7 +28,7 @@ class Scratch {
     size_ += count;
     return size_ - count;
   }
-  // Gives back all words that were taken since the size was `size`.
+  // Gives back all words that were taken since size() returned `size`.
   void give_back(std::size_t size) noexcept { size_ = size; }
 
  private:

@@ -1,4 +1,4 @@
-// Makes the JSON that the texts of a parameter, a form or a header represent.
+// Writes the JSON that the texts of a parameter, a form or a header represent.
 
 #pragma once
 
@@ -18,10 +18,10 @@ bool is_number(std::string_view text) noexcept;
 bool is_bare(std::string_view text) noexcept;
 
 bool is_list(Form form) noexcept;
-// The form of a list's elements; a form that is not a list is returned unchanged.
+// The form of the elements of a list; a form that is not a list's is returned unchanged.
 Form element_of(Form form) noexcept;
 
-// Writes JSON from texts, and records whether a text could not be read as its type.
+// Writes JSON from texts, and records whether some text could not be read as its type.
 class Texts {
  public:
   Texts() : out_(text_) {}

@@ -19,7 +19,8 @@ std::uint64_t magnitude(const Number& number) noexcept {
 
 int sign_of(bool is_less, bool is_equal) noexcept { return is_less ? -1 : is_equal ? 0 : 1; }
 
-// Neither operand is rounded, because a double with a fraction is below 2^53.
+// The comparison is exact: `real` is converted only if it is within the range of 64-bit integers, and its fraction is
+// compared afterwards.
 int compare_real(double real, const Number& whole) noexcept {
   if (real >= 0x1p64) return 1;
   if (real < -0x1p63) return -1;
@@ -57,7 +58,7 @@ int compare(const Number& a, const Number& b) noexcept {
   if (is_real) return compare_real(a.real, b);
   if (b.kind == Number::Kind::Real) return -compare_real(b.real, a);
   if (is_negative(a) != is_negative(b)) return is_negative(a) ? -1 : 1;
-  // This is also correct for two negative numbers in two's complement.
+  // Two negative numbers in two's complement have the same order when they are compared as unsigned integers.
   return sign_of(a.whole < b.whole, a.whole == b.whole);
 }
 
@@ -100,7 +101,8 @@ bool is_equal(const Constant& constant, const json::Value& value) noexcept {
   }
 }
 
-// The key is not secret: values that collide are compared one by one, and the caller limits that.
+// The key is not secret, so a client can construct collisions: colliding values are compared one by one, and the caller
+// limits the number of comparisons.
 std::uint64_t hash(const json::Value& value, std::size_t& work) noexcept {
   ++work;
   switch (value.kind()) {
@@ -123,7 +125,7 @@ std::uint64_t hash(const json::Value& value, std::size_t& work) noexcept {
       return all;
     }
     case json::Kind::Object: {
-      std::uint64_t all = 6;  // The sum does not depend on the order of the members.
+      std::uint64_t all = 6;  // The hashes of the members are added, so their order does not matter.
       for (const auto& [key, member] : value.members()) {
         work += key.size() / 64;
         all += siphash({.low = 7, .high = hash(member, work)}, key);

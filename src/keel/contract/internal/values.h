@@ -1,5 +1,5 @@
-// Numbers and constants of schemas, and how they compare with values: exactly, and in decimal where a double would be
-// imprecise.
+// The numbers and constants of schemas, and their comparison with values: comparisons are exact, because they use
+// decimals where doubles would be imprecise.
 
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace keel::contract::internal {
 
-// The number of a value, which must be a number.
+// The number that `value` contains; `value` must be a number.
 Number number_of(const json::Value& value) noexcept;
-// Returns -1, 0 or 1.
+// Returns -1, 0 or 1, as `a` is less than, equal to, or greater than `b`.
 int compare(const Number& a, const Number& b) noexcept;
 bool is_integer(const Number& number) noexcept;
 // Whether `number` is a whole multiple of `step`, which is not 0.
@@ -19,7 +19,7 @@ bool is_multiple(const Number& number, const Number& step) noexcept;
 
 bool is_equal(const Constant& constant, const json::Value& value) noexcept;
 
-// Equal values have equal hashes. The work of hashing is added to `work`.
+// Equal values have equal hashes. Adds the units of work that the hashing takes to `work`.
 std::uint64_t hash(const json::Value& value, std::size_t& work) noexcept;
 
 std::uint8_t type_of(const json::Value& value) noexcept;

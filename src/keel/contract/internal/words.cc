@@ -6,7 +6,7 @@
 namespace keel::contract::internal {
 namespace {
 
-constexpr std::size_t shown_max = 60;    // How many bytes of a constant are shown.
+constexpr std::size_t shown_max = 60;    // The largest number of bytes of a constant that a message shows.
 constexpr std::size_t listed_max = 500;  // The number of bytes after which a list of constants is truncated.
 
 void append(std::string& text, const Number& number) {
@@ -91,7 +91,7 @@ std::string words_of_types(std::uint8_t types) {
     types &= static_cast<std::uint8_t>(~name.bit);
     if (!is_first) text += types == 0 ? " or " : ", ";
     is_first = false;
-    // Within a list it is "true, false or null".
+    // Within a list of types, boolean is written as "true, false".
     text += name.bit == Schema::boolean_bit && types != 0 ? "true, false" : name.text;
   }
   return text;
@@ -158,7 +158,7 @@ std::string words_of_count(std::size_t least, std::size_t most, std::string_view
 std::string words_of_contains(const ListRules& rules) {
   const bool is_text = rules.contains != nullptr && rules.contains->has_values && rules.contains->values.size() == 1;
   std::string text = words_of_count(rules.contains_min, rules.contains_max, "element");
-  return text += is_text ? " that is " + shown(rules.contains->values[0]) : " that matches the schema of contains";
+  return text += is_text ? " equal to " + shown(rules.contains->values[0]) : " matching the schema in 'contains'";
 }
 
 }  // namespace keel::contract::internal

@@ -27,14 +27,14 @@ using json::internal::word_at;
   }
   return word_at<std::uint64_t>(at + step.size - 8) == word_at<std::uint64_t>(step.key + step.size - 8);
 }
-// The same when only `room` bytes are readable.
+// Like is_key(), but only `room` bytes need to be readable.
 [[gnu::always_inline]] inline bool begins_with_key(const char* at, std::size_t room, const Step& step) noexcept {
   if (room < 8) [[unlikely]]
     return room >= step.size && std::memcmp(at, step.key, step.size) == 0;
   return room >= step.size && is_key(at, step);
 }
 
-// Sets the field to the text; the bytes up to `end` are readable.
+// Sets the field to the text; the bytes up to `end` must be readable.
 [[gnu::always_inline]] inline void set_text(Form form, void* to, const char* at, std::size_t size, const char* end) {
   if (form == Form::View) {
     *static_cast<std::string_view*>(to) = {at, size};
@@ -43,8 +43,8 @@ using json::internal::word_at;
   }
 }
 
-// Reads the value that begins at exactly this byte if it has the common form of `form`; else returns null, and the
-// Reader takes over.
+// Reads the value that begins at exactly this byte if the value has the common form of `form`; otherwise returns null,
+// and the Reader must read the value.
 template <class Format>
 [[gnu::noinline]] const char* take_long(const char* at, const char* end, Form form, void* to) {
   if (form == Form::Other || at == end) return nullptr;
@@ -85,8 +85,8 @@ template <class Format>
   return at;
 }
 
-// Reads a value inline, without a call, if it has a common form. At least take_room bytes from the position on must be
-// readable.
+// If a value has a common form, reads it inline, without a call. At least take_room bytes must be readable from `at`
+// on.
 template <Form form, class Format>
 [[gnu::always_inline]] inline const char* take_far_text(const char* at, const char* end, void* to) {
   const std::size_t size = static_cast<std::uint8_t>(*at) - Format::text_byte;
@@ -132,7 +132,7 @@ template <class Format>
   }
   return take_long<Format>(at, end, form, to);
 }
-// The same, for any number of readable bytes.
+// Like take_far(), but any number of bytes may be readable.
 template <class Format>
 [[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) {
   if (static_cast<std::size_t>(end - at) < take_room) [[unlikely]]
@@ -154,8 +154,8 @@ Violation Access<Format>::violation_of(const In& in, std::string_view words) {
   return {path_of(in), std::string(words), 0, 0};
 }
 
-// Turns the Reader's problem into a violation. True when reading continues, within the `depth` outermost containers,
-// after the value that begins at `begin`.
+// Turns the problem that the Reader reports into a violation. Returns true if reading continues; if so, reading
+// continues after the value that begins at `begin`, within the `depth` outermost containers.
 template <class Format>
 bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& wrong) {
   const Problem problem = in.problem();
@@ -178,7 +178,7 @@ bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& w
   return !in.failed() || collect(in, begin, depth, wrong);
 }
 
-// Reports a violation of the value that began at `begin`, which has been read.
+// Reports a violation of the value that began at `begin`; the value has already been read.
 template <class Format>
 void Access<Format>::add_violation(In& in, std::string_view field, std::string_view words, Violations& wrong,
                                    const Check::Element& element, std::string_view keyword) {
@@ -203,8 +203,8 @@ struct Access<Format>::Judge {
   }
 };
 
-// Does what begin_object() and begin_array() do: returns the level of the container that was entered; null when there
-// is none.
+// Does the work of begin_object() and begin_array(); returns the level of the container that was entered, or null if
+// none was entered.
 template <class Format>
 [[gnu::always_inline]] inline auto Access<Format>::begin(In& in, bool is_object) -> Level* {
   const char* const at = in.at_;
@@ -225,8 +225,8 @@ template <class Format>
   return level;
 }
 
-// Whether another item follows in a container that has been entered; false at its end, which is then consumed, and when
-// the bytes end.
+// Returns whether another item follows in a container that has been entered; false at the container's end, which is
+// consumed, and false if the input ends.
 template <class Format>
 [[gnu::always_inline]] inline bool Access<Format>::is_next(In& in, std::uint64_t& left) {
   if (left != In::unknown) return left != 0 && left-- != 0;
@@ -239,8 +239,8 @@ template <class Format>
   return false;
 }
 
-// Reads the key of a member that is not the expected one. Returns the index of its field; the number of fields if the
-// member was skipped; or the number of fields plus one at the end of the object.
+// Reads the key of a member if the key is not the expected one. Returns the index of the field with this key; the
+// number of fields if the member was skipped; or the number of fields plus one at the end of the object.
 template <class Format>
 [[gnu::noinline]] std::size_t Access<Format>::take_other_key(In& in, const ReadTable<Format>& table,
                                                              std::string_view tag, bool& is_tagged, Violations& wrong) {
@@ -268,7 +268,7 @@ template <class Format>
   return in.failed() && !collect(in, at, depth, wrong) ? table.count + 1u : table.count;
 }
 
-// Reads the value of a member by its function, from `at` on. False when reading ends.
+// Reads the value of a member, which begins at `at`, by the function for its field. Returns false if reading ends.
 template <class Format>
 [[gnu::always_inline]] inline bool Access<Format>::read_member(In& in, const ReadTable<Format>& table, const Step& step,
                                                                void* const* fields, const char* key_at, const char* at,
@@ -291,8 +291,8 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
   const std::uint64_t left = level->left;
   const std::size_t violations = table.rules != nullptr ? wrong.size() : 0;
   std::uint64_t wrong_ones = 0;
-  // Reads members that come in the order in which a Writer writes them, as long as their values are not near the end of
-  // the bytes.
+  // Reads members as long as they come in the order in which a Writer writes them and their values are not near the end
+  // of the bytes.
   const Step* step = table.steps;
   const Step* const last = step + (left < table.count ? left : table.count);
   const char* at = in.at_;
@@ -315,7 +315,7 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
   in.due_ = nullptr;
 }
 
-// Reads the members that follow, in any order, reports those that are missing, and calls the rules.
+// Reads the remaining members, in any order, reports required members that are missing, and calls the rules.
 template <class Format>
 void Access<Format>::read_rest(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
                                Violations& wrong, std::string_view tag, Progress progress) {
@@ -327,7 +327,7 @@ void Access<Format>::read_rest(In& in, const ReadTable<Format>& table, void* con
   bool is_tagged = false;
   const char* at = in.at_;
   const char* const end = in.end_;
-  // An unknown count is so high that only a break ends the loop.
+  // If the count is unknown, `left` is so high that only a break ends the loop.
   for (std::uint64_t left = level.left - progress.passed; left != 0; --left) {
     const char* const key_at = at;
     const auto room = static_cast<std::size_t>(end - at);
@@ -400,7 +400,7 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   const Level* const level = begin(in, false);
   if (level == nullptr) return;
   const std::uint64_t left = level->left;
-  // Reads common values without the Reader. A break is not one of them.
+  // Reads values directly, without the Reader, if they have a common form. A break does not count as a common value.
   const std::size_t most = left < table.count ? left : table.count;
   std::size_t count = 0;
   auto* element = static_cast<std::byte*>(first);
@@ -418,7 +418,7 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   in.due_ = nullptr;
 }
 
-// Reads the elements after the first `count`, and checks the number of elements.
+// Reads the elements after the first `count` elements, and checks how many elements there are.
 template <class Format>
 [[gnu::noinline]] void Access<Format>::read_elements(In& in, const ArrayTable<Format>& table, std::byte* element,
                                                      std::size_t count, Violations& wrong) {
@@ -470,7 +470,7 @@ void Access<Format>::read_map(In& in, const MapTable<Format>& table, void* map, 
   in.due_ = nullptr;
 }
 
-// Reports a violation of the whole value that begins at `begin`, and skips it.
+// Reports a violation of the whole value that begins at `begin`, and skips the value.
 template <class Format>
 void Access<Format>::refuse(In& in, const char* begin, int depth, std::string_view words, Violations& wrong) {
   Violation one = violation_of(in, words);
@@ -555,7 +555,8 @@ bool Access<Format>::read_whole(std::string_view bytes, Arena& arena, ReaderOpti
   return wrong.empty();
 }
 
-// Moves to the value that begins at `where`, within the next value; false when no value begins there.
+// Moves to the value that begins at `where`, which must be the beginning of the next value or of a value inside the
+// next value; returns false if no value begins at `where`.
 template <class Format>
 bool Access<Format>::find_place(In& in, const char* where) {
   do {

@@ -1,6 +1,6 @@
-// How a type is read from and written as CBOR and MessagePack, based on its Fields. As for JSON (json_fields.h explains
-// each type), the code common to all structs is compiled once (binary_fields.cc) and works from a table for each
-// struct.
+// Defines how a type is read from and written as CBOR and MessagePack, based on its Fields. As for JSON (json_fields.h
+// explains the types), the code that all structs share is compiled once (binary_fields.cc) and works from a table for
+// each struct.
 
 #pragma once
 
@@ -40,12 +40,14 @@ template <class T>
 consteval void require_form() {
   static_assert(
       !std::is_pointer_v<T> && !std::is_array_v<T> && !json::internal::CharacterType<T> && !std::is_null_pointer_v<T>,
-      "a pointer, a C array and a single character have no form in CBOR and MessagePack: make it a "
-      "std::string, a std::optional, a std::vector or a std::array");
-  static_assert(!std::same_as<T, std::byte>,
-                "a single std::byte has no form in CBOR and MessagePack: bytes are a std::vector<std::byte>");
-  static_assert(json::internal::is_map_key_text<T>(),
-                "the key of a map is a std::string in CBOR and MessagePack: another one has no form");
+      "a pointer, a C array or a single character cannot be represented in CBOR or MessagePack: use a std::string, a "
+      "std::optional, a std::vector or a std::array instead");
+  static_assert(
+      !std::same_as<T, std::byte>,
+      "a single std::byte cannot be represented in CBOR or MessagePack: use a std::vector<std::byte> for bytes");
+  static_assert(
+      json::internal::is_map_key_text<T>(),
+      "the key of a map must be a std::string in CBOR and MessagePack: no other type of key can be represented");
 }
 
 template <class T, class Format>
@@ -54,7 +56,7 @@ consteval Form form_of() {
   return json::internal::form_of<T>();
 }
 
-// The last entry belongs to no field.
+// The last entry does not belong to a field.
 template <class Format, class... Field>
 consteval auto forms_of(keel::internal::TypeList<Field...>) {
   return std::array<Form, sizeof...(Field) + 1>{form_of<std::remove_const_t<Field>, Format>()..., Form::Other};
@@ -66,9 +68,9 @@ consteval bool are_names_short(const std::string_view* names, std::size_t count,
   }
   return true;
 }
-// The number of bytes that can be read after each key.
+// The number of bytes that can be read after the end of each key.
 inline constexpr std::size_t key_slack = 16;
-// The size of all keys with their heads and the slack, or slightly more.
+// The size of all keys, including their heads and the slack, or slightly more.
 consteval std::size_t key_bytes(const std::string_view* names, std::size_t count) {
   std::size_t bytes = key_slack;
   for (std::size_t i = 0; i < count; ++i) bytes += names[i].size() + 2;
@@ -91,27 +93,27 @@ constexpr std::size_t key_size(std::string_view name) {
   return Format::put_name(name.size(), head) + name.size();
 }
 
-// The maximum number of bytes that reading a value without a call examines.
+// When a value is read without a call, at most this many bytes are examined.
 inline constexpr std::size_t take_room = 9;
-// A key with its head, after which key_slack more bytes can be read, and the field that it names.
+// A key with its head, after which key_slack more bytes can be read, and the field to which the key belongs.
 struct Step {
   const char* key = nullptr;
-  std::uint64_t first = 0;  // The eight bytes from the beginning of the key on.
-  std::uint64_t mask = 0;   // The bits of `first` that belong to the key.
+  std::uint64_t first = 0;  // The first eight bytes of the key.
+  std::uint64_t mask = 0;   // A mask of the bits of `first` that belong to the key.
   std::uint16_t size = 0;
   std::uint16_t reach = 0;  // `size` plus take_room for the value.
   std::uint8_t field = 0;
   Form form = Form::Other;
 };
 
-// The keys of a struct with their heads, and the order in which they are written: shorter ones first, keys of the same
-// length by their bytes (RFC 8949 §4.2.1).
+// The keys of a struct with their heads, and the order in which they are written: shorter keys first, keys of the same
+// length in the order of their bytes (RFC 8949 §4.2.1).
 template <class T, class Format>
 struct Keys {
   using Names = json::internal::Names<T>;
   static constexpr std::size_t count = Names::count;
   static_assert(are_names_short(Names::names.data(), count, Format::name_bytes_max),
-                "the name of a field has at most 255 bytes in CBOR and MessagePack");
+                "the name of a field must have at most 255 bytes in CBOR and MessagePack");
   static constexpr std::size_t bytes = key_bytes(Names::names.data(), count);
   static constexpr std::array<char, bytes> text = [] {
     std::array<char, bytes> made{};
@@ -146,7 +148,7 @@ struct Keys {
     made[count].field = static_cast<std::uint8_t>(count);
     return made;
   }();
-  // The position of each field's step.
+  // For each field, the position of its step.
   static constexpr std::array<std::uint8_t, count + 1> places = [] {
     std::array<std::uint8_t, count + 1> made{};
     for (std::size_t place = 0; place < count; ++place) made[steps[place].field] = static_cast<std::uint8_t>(place);
@@ -168,7 +170,7 @@ struct ReadTable {
   const std::uint8_t* slots;
   const ReadField<Format>* read;
   void (*rules)(const void* object, Check& check);  // Or null.
-  std::uint64_t all;                                // A bit for each field, as in `required`.
+  std::uint64_t all;                                // One bit for each field, as in `required`.
   std::uint64_t required;
   std::uint8_t count;
   std::uint8_t slot_bits;
@@ -176,7 +178,7 @@ struct ReadTable {
 };
 template <class Format>
 struct ListTable {
-  void* (*add)(void* list);  // Adds an element at the end.
+  void* (*add)(void* list);  // Adds an element at the end of the list, and returns its address.
   ReadField<Format> read;
   Form form;
 };
@@ -189,14 +191,14 @@ struct ArrayTable {
 };
 template <class Format>
 struct MapTable {
-  void* (*add)(void* map, std::string_view key);  // Null when the map already has that key.
+  void* (*add)(void* map, std::string_view key);  // Returns null if the map already has that key.
   ReadField<Format> read;
 };
 template <class Format>
 struct VariantTable {
-  std::string_view name;                 // The name of the tag.
+  std::string_view name;                 // The name of the member that contains the tag.
   const std::string_view* alternatives;  // The values of the tag.
-  const ReadField<Format>* read;         // Reads an alternative into the variant.
+  const ReadField<Format>* read;         // For each alternative, a function that reads it into the variant.
   std::size_t count;
 };
 template <class Format>
@@ -204,7 +206,7 @@ struct WriteTable {
   const Step* steps;
   const std::string_view* names;
   const WriteField<Format>* write;
-  // Null where no field can be absent; else null or a function for each field.
+  // Null if no field can be absent; otherwise, for each field, null or a function.
   bool (*const* is_absent)(const void* field);
   std::size_t count;
 };
@@ -215,14 +217,15 @@ struct ElementTable {
   Form form;
 };
 
-// Reads and writes with tables; a friend of Reader and Writer.
+// Reads and writes by means of tables; a friend of Reader and Writer.
 template <class Format>
 class Access {
  public:
   using In = Reader<Format>;
   using Out = Writer<Format>;
 
-  // `fields` has the address of each field of `object`. The value of the member `tag` is already known.
+  // `fields` contains the address of each field of `object`. If `tag` is not empty, it names a member that is skipped,
+  // because the value of this member has already been read.
   static void read_object(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
                           Violations& wrong, std::string_view tag = {});
   static void read_list(In& in, const ListTable<Format>& table, void* list, Violations& wrong);
@@ -232,25 +235,26 @@ class Access {
   static void read_byte_array(In& in, std::byte* to, std::size_t size, Violations& wrong);
   static void read_float(In& in, float& value);
   static void wrong_enum_name(In& in, const keel::internal::EnumNames& names, Violations& wrong);
-  // Reads the whole document: calls `read` for `value`, and requires the end after it. True when nothing is wrong.
+  // Reads the whole document: calls `read` for `value`, and requires that the document ends after the value. Returns
+  // true if nothing is wrong.
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
                          void* value, Violations& wrong);
 
-  // These functions are for code that reads and writes without a table, such as that of Record.
+  // The functions below are for code that reads and writes without a table, such as that of Record.
   static const char*& position(In& in) noexcept { return in.at_; }
   static const char* end(const In& in) noexcept { return in.end_; }
   static int& depth(In& in) noexcept { return in.depth_; }
   static int depth_max(const In& in) noexcept { return in.depth_max_; }
-  // Clears the Reader's problem.
+  // Clears the problem that the Reader has reported.
   static void forget(In& in) noexcept { in.message_ = nullptr; }
-  // Call it after other code has read the value in [begin, behind).
+  // Call this function after code other than the Reader has read the value in [begin, behind).
   static void took(In& in, const char* begin, const char* behind) noexcept {
     in.value_ = begin;
     in.at_ = behind;
     in.due_ = nullptr;
   }
   static Buffer& buffer(Out& out) noexcept { return out.out_; }
-  // Reports the Reader's problem again, for the value that begins at `begin`, and clears it in the Reader.
+  // Reports the Reader's problem again, for the value that begins at `begin`, and clears the problem in the Reader.
   static void tell_at(In& in, const char* begin, const char* where);
 
   static void write_object(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag = {});
@@ -272,9 +276,9 @@ class Access {
   static bool find_place(In& in, const char* where);
   // The state of an object while it is read.
   struct Progress {
-    std::size_t passed;      // The number of leading members that came in the order of the table's steps.
-    std::size_t violations;  // The number of violations before this object.
-    std::uint64_t wrong;     // The members with a violation: a bit for each field.
+    std::size_t passed;      // The number of members at the beginning that came in the order of the table's steps.
+    std::size_t violations;  // The number of violations that were found before this object.
+    std::uint64_t wrong;     // The members with a violation: one bit for each field.
   };
   static bool read_member(In& in, const ReadTable<Format>& table, const Step& step, void* const* fields,
                           const char* key_at, const char* at, Level& level, std::uint64_t& wrong_ones,
@@ -429,7 +433,7 @@ void read_value(Reader<Format>& in, T& value, Violations& wrong) {
                                                &read_field<Format, Element>};
     Core::read_map(in, table, &value, wrong);
   } else if constexpr (json::internal::BoolList<T>) {
-    std::vector<unsigned char> flags;  // Used because elements of std::vector<bool> have no addresses.
+    std::vector<unsigned char> flags;  // For std::vector<bool>, because its elements have no addresses.
     static constexpr ListTable<Format> table = {
         [](void* list) -> void* { return &static_cast<std::vector<unsigned char>*>(list)->emplace_back(); },
         [](Reader<Format>& reader, void* flag, Violations&) {

@@ -1,4 +1,4 @@
-// Writes structs and lists by their tables.
+// Writes structs and lists by means of their tables.
 
 #include <cstring>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace keel::binary::internal {
 namespace {
 
-// The maximum size of a head or of a number.
+// The maximum size of a head, or of a number with its head.
 constexpr std::size_t value_room = 9;
 
 [[gnu::always_inline]] inline void put_text(char* to, const char* from, std::size_t size) noexcept {
@@ -26,7 +26,7 @@ constexpr std::size_t value_room = 9;
     to[size - 1] = from[size - 1];
   }
 }
-// This may copy more bytes than the key has: the buffer has room for them.
+// The copy may take more bytes than the key has; the buffer always has space for these bytes.
 [[gnu::always_inline]] inline char* put_key(char* to, const Step& step) noexcept {
   char first[key_slack];
   std::memcpy(first, step.key, sizeof first);
@@ -36,7 +36,7 @@ constexpr std::size_t value_room = 9;
   return to + step.size;
 }
 
-// Writes the value if that needs no call; it then takes at most value_room bytes.
+// If the value can be written without a call, writes it, in at most value_room bytes.
 template <class Format>
 [[gnu::always_inline]] inline bool put(char*& at, Form form, const void* field) noexcept {
   switch (form) {
@@ -68,7 +68,8 @@ template <class Format>
   return *static_cast<const std::string*>(field);
 }
 
-// Writes a text; the buffer must have space for its head and bytes. Returns false when the value is too long for that.
+// Writes a text; the buffer must have space for the head and the bytes of the text. Returns false if the text is too
+// long to be written in this way.
 template <class Format>
 [[gnu::always_inline]] inline bool put_any_text(char*& at, std::string_view text) noexcept {
   if (text.size() < Format::text_heads) [[likely]] {

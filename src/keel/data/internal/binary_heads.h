@@ -1,4 +1,4 @@
-// The first bytes of a value of CBOR or MessagePack: its kind, and its number, length or count.
+// Reads and writes the first bytes of a value of CBOR or MessagePack: its kind, and its number, length or count.
 
 #pragma once
 
@@ -16,15 +16,15 @@ namespace internal {
 enum class Token : std::uint8_t {
   Unsigned,
   Negative,  // The value is -1 - `number`.
-  Bytes,     // `number` bytes follow, as they do for Text and Extension.
+  Bytes,     // `number` bytes follow; the same holds for Text and Extension.
   Text,
   Array,  // `number` elements follow.
   Map,    // `number` pairs follow.
   Tag,
-  Extension,  // An extension of MessagePack; its type is in `extension`.
+  Extension,  // An extension of MessagePack; its type is stored in `extension`.
   Boolean,
   Null,
-  Real,    // `number` has the bits of a double.
+  Real,    // `number` contains the bits of a double.
   Simple,  // Any other simple value of CBOR.
   Break,
 };
@@ -71,8 +71,9 @@ inline double half(std::uint16_t bits) noexcept {
 
 }  // namespace internal
 
-// `take` returns the end of the head that begins at `at`; null when the bytes end within the head or its form is
-// invalid. `at` must be before `end`. `put` writes a head of at most 9 bytes in the shortest form, and returns its end.
+// `take` returns the end of the head that begins at `at`; null if the bytes end within the head, or if the head is
+// invalid. `at` must be before `end`. `put` writes a head of at most 9 bytes in its shortest form, and returns the end
+// of the head.
 struct Cbor {
   static constexpr std::string_view name = "CBOR";
   static constexpr bool has_indefinite = true;
@@ -89,8 +90,8 @@ struct Cbor {
     return head.number == internal::unknown_count ? take_long(at, end, head) : at + 1 + (1 << (low - 24));
   }
 
-  // Returns the end of the value at `at`, if that is a number, true, false or nil; otherwise a null pointer. Nine bytes
-  // must be readable.
+  // Returns the end of the value at `at` if the value is a number, true, false or nil; otherwise null. At least nine
+  // bytes must be readable.
   [[gnu::always_inline]] static const char* pass_number(const char* at, unsigned first) noexcept {
     if (first < 0x40) {
       const unsigned low = first & 31;
@@ -100,13 +101,14 @@ struct Cbor {
     return first < 0xF8 ? at + 1 : at + 1 + (1u << (first - 0xF8));
   }
 
-  // Reads an integer that is in its shortest form and fits into an int64; else returns null. Nine bytes must be
-  // readable.
+  // Reads an integer that is encoded in its shortest form and fits into an int64; returns null for any other value. At
+  // least nine bytes must be readable.
   [[gnu::always_inline]] static const char* take_count(const char* at, std::uint64_t& number) noexcept {
     const auto first = static_cast<std::uint8_t>(*at);
     const unsigned low = first & 31;
     if (first > 0x3A) return nullptr;
-    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);  // A mask with all bits set, or all clear.
+    // A mask in which either all bits are set, or none.
+    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);
     if (low < 24) {
       number = low ^ sign;
       return at + 1;
@@ -143,15 +145,15 @@ struct Cbor {
   static constexpr char true_byte = '\xF5';
   static constexpr char null_byte = '\xF6';
   static constexpr char double_byte = '\xFB';
-  // For each kind of value: the first byte of an empty value, and how many lengths or counts, from 0 up, have a head of
-  // a single byte.
+  // For each kind of value: the first byte of an empty value, and the number of lengths or counts, from 0 up, whose
+  // head is a single byte.
   static constexpr unsigned text_byte = 0x60;
   static constexpr unsigned text_heads = 24;
   static constexpr unsigned array_byte = 0x80;
   static constexpr unsigned map_byte = 0xA0;
   static constexpr unsigned container_heads = 24;
 
-  // The head of a text that is a compile-time name.
+  // Writes the head of a text that is a compile-time name.
   static constexpr std::size_t put_name(std::size_t size, char* to) noexcept {
     if (size < 24) {
       to[0] = static_cast<char>(0x60 + size);
@@ -164,7 +166,7 @@ struct Cbor {
   static constexpr std::size_t name_bytes_max = 255;
 
  private:
-  // The numbers of the major types equal those of the tokens.
+  // The major types of CBOR have the same numbers as the tokens.
   static_assert(static_cast<int>(internal::Token::Unsigned) == 0 && static_cast<int>(internal::Token::Tag) == 6);
   [[gnu::noinline]] static const char* take_long(const char* at, const char* end, internal::Head& head) noexcept {
     using internal::Token;
@@ -184,7 +186,7 @@ struct Cbor {
     head.token = first >> 5 == 7 ? Token::Simple : static_cast<Token>(first >> 5);
     head.number = number;
     if (first >> 5 == 7) return take_simple(low, at, head);
-    // The largest count means that the count is unknown.
+    // The largest count is rejected, because it stands for an unknown count.
     return number == internal::unknown_count && first >> 5 >= 2 && first >> 5 <= 5 ? nullptr : at;
   }
   static const char* take_simple(unsigned low, const char* at, internal::Head& head) noexcept {
@@ -213,7 +215,7 @@ struct Cbor {
         return at;
     }
   }
-  // 28 to 30 are reserved; 31 is a break, or begins a value that a break ends.
+  // The values 28 to 30 are reserved; 31 is a break, or begins a value that ends with a break.
   static const char* take_open(std::uint8_t first, const char* at, internal::Head& head) noexcept {
     using internal::Token;
     if ((first & 31) != 31) return nullptr;
@@ -378,7 +380,8 @@ struct MessagePack {
   }
   static const char* take_long(std::uint8_t first, const char* at, const char* end, internal::Head& head) noexcept {
     using internal::Token;
-    // For each first byte from 0xC0: the number of bytes that follow; 0xFF for a byte that is never used.
+    // For each first byte from 0xC0 on: the number of bytes that follow the first byte; 0xFF for a first byte that is
+    // never used.
     static constexpr std::uint8_t sizes[32] = {0, 0xFF, 0, 0, 1, 2, 4, 1, 2, 4, 4, 8, 1, 2, 4, 8,
                                                1, 2,    4, 8, 0, 0, 0, 0, 0, 1, 2, 4, 2, 4, 2, 4};
     const std::uint8_t size = sizes[first - 0xC0];

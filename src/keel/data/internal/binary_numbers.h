@@ -1,4 +1,4 @@
-// A double in the shortest form of CBOR that has the same value.
+// Converts a double to the shortest form of CBOR that has the same value.
 
 #pragma once
 
@@ -11,14 +11,14 @@ namespace keel::binary::internal {
 
 inline constexpr int no_half = -1;
 
-// The bits of the binary16 number that equals `value`; no_half when there is none.
+// The bits of the binary16 number that equals `value`; no_half if no binary16 number equals it.
 inline int half_of(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<int>(bits >> 16 & 0x8000);
   const int exponent = static_cast<int>(bits >> 23 & 255) - 127;
   const std::uint32_t fraction = bits & 0x7F'FFFF;
   if (exponent == -127) return fraction == 0 ? sign : no_half;
-  if (exponent == 128) return fraction == 0 ? sign | 0x7C00 : 0x7E00;  // Every NaN becomes the same NaN.
+  if (exponent == 128) return fraction == 0 ? sign | 0x7C00 : 0x7E00;  // Every NaN is converted to the same NaN.
   if (exponent > 15 || exponent < -24) return no_half;
   if (exponent >= -14) {
     if ((fraction & 0x1FFF) != 0) return no_half;

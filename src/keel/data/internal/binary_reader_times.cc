@@ -1,4 +1,4 @@
-// The values of a binary::Reader that are written differently in each format: Timestamp and Uuid.
+// Reads the values of a binary::Reader that are written differently in each format: Timestamp and Uuid.
 
 #include <array>
 #include <bit>
@@ -21,7 +21,7 @@ constexpr std::uint64_t tag_uuid = 37;
 
 }  // namespace
 
-// Reads a time in seconds, after its tag; `begin` is the position of the tag.
+// Reads a time in seconds; its tag has already been read, and begins at `begin`.
 template <class Format>
 Timestamp Reader<Format>::seconds(const char* begin) {
   const Kind kind = peek();
@@ -54,7 +54,7 @@ Timestamp Reader<Format>::seconds(const char* begin) {
          Duration::nanoseconds(static_cast<std::int64_t>(std::llround((real - floor) * 1e9)));
 }
 
-// Reads a timestamp of MessagePack, whose head ends at `behind`.
+// Reads a timestamp of MessagePack; its head has already been read, and ends at `behind`.
 template <class Format>
 Timestamp Reader<Format>::extension_time(std::uint64_t size, const char* behind) {
   if (size > static_cast<std::uint64_t>(end_ - behind)) {

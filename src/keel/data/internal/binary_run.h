@@ -1,4 +1,4 @@
-// Writes several values into a Buffer one after the other, and updates its size only once.
+// Writes several values into a Buffer one after the other, and updates the size of the Buffer only once.
 
 #pragma once
 
@@ -8,14 +8,14 @@
 
 namespace keel::binary::internal {
 
-// A position in a Buffer at which values are written one after the other, with space for the head of each; the size of
-// the Buffer is updated at the end.
+// A position in a Buffer at which values are written one after the other; there is always space for the next head. The
+// size of the Buffer is updated at the end.
 class Run {
  public:
   explicit Run(Buffer& out, std::size_t bytes)
       : out_(out), at_(out.reserve(bytes)), end_(out.data() + out.capacity()) {}
   void finish() noexcept { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
-  // Call it to continue after other code has written to the Buffer.
+  // Call this function to continue after other code has written to the Buffer.
   void go_on(std::size_t bytes) {
     at_ = out_.reserve(bytes);
     end_ = out_.data() + out_.capacity();

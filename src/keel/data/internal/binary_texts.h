@@ -1,4 +1,4 @@
-// Fast checks of texts in CBOR and MessagePack, most of which are short and ASCII.
+// Checks texts in CBOR and MessagePack quickly, because most of them are short and ASCII.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace keel::binary::internal {
 
 // Whether the text of `size` bytes after the byte at `head` is UTF-8; at least nine bytes must be readable from `head`
-// on. Fast for short ASCII texts, which are the usual ones.
+// on. The function is fast for short ASCII texts, because most texts are of this kind.
 [[gnu::always_inline]] inline bool is_text(const char* head, std::size_t size) noexcept {
   constexpr std::uint64_t high_bits = 0x8080808080808080;
   const char* const at = head + 1;
@@ -23,7 +23,7 @@ namespace keel::binary::internal {
     if (size > 16)
       bits |= json::internal::word_at<std::uint64_t>(at + 8) | json::internal::word_at<std::uint64_t>(at + size - 16);
   } else if constexpr (std::endian::native == std::endian::little) {
-    // The text shifted to the top of a word, without the byte of the head.
+    // The text is shifted to the top of a word, without the byte of the head.
     bits = (json::internal::word_at<std::uint64_t>(head) & ~std::uint64_t{0xFF}) << (56 - 8 * size);
   } else {
     bits = high_bits;
@@ -31,8 +31,8 @@ namespace keel::binary::internal {
   return (bits & high_bits) == 0 || utf8::is_valid({at, size});
 }
 
-// The end of a well-formed number, short text or other small value; null for any other bytes, which the caller then
-// examines.
+// Returns the end of a well-formed number, short text or other small value; null for any other bytes, which the caller
+// must then examine.
 template <class Format>
 [[gnu::always_inline]] inline const char* pass_short(const char* at, const char* end) noexcept {
   const auto room = static_cast<std::size_t>(end - at);

@@ -18,7 +18,7 @@ constexpr const char* too_large = "the result of a calculation has more than 36 
 
 Decimal or_bug(bool fits, Decimal value) {
   KEEL_EXPECT(fits,
-              "the result of a calculation has more than the 36 digits of a Decimal: bound the numbers by rules(), or "
+              "the result of a calculation has more than the 36 digits of a Decimal: limit the numbers by rules(), or "
               "call Decimal::add(), subtract() and multiply(), which return an error");
   return value;
 }
@@ -40,7 +40,7 @@ std::uint64_t power_of_ten(int exponent, std::uint64_t modulus) noexcept {
 
 }  // namespace
 
-void Decimal::bad_scale() { throw_bug("the scale of a Decimal is from 0 to 36", std::source_location::current()); }
+void Decimal::bad_scale() { throw_bug("the scale of a Decimal must be from 0 to 36", std::source_location::current()); }
 
 Result<Decimal> Decimal::parse(std::string_view text) {
   const internal::DecimalDigits read = internal::read_decimal(text);
@@ -51,7 +51,8 @@ Result<Decimal> Decimal::parse(std::string_view text) {
 }
 
 Decimal::Text Decimal::text() const noexcept {
-  constexpr std::uint64_t part = 1'000'000'000'000'000'000;  // 10^18: a coefficient is two parts of 18 digits.
+  // 10^18: a coefficient is divided into two parts of 18 digits.
+  constexpr std::uint64_t part = 1'000'000'000'000'000'000;
   char digits[digits_max + 1];
   char* const end = digits + sizeof digits;
   char* first = end;
@@ -60,7 +61,7 @@ Decimal::Text Decimal::text() const noexcept {
     for (int i = 0; i < 18; ++i, half /= 10) *--first = static_cast<char>('0' + half % 10);
   }
   *--first = '0';
-  // At least one digit stands before the point.
+  // At least one digit is kept before the point.
   while (end - first > scale() + 1 && *first == '0') ++first;
   Text text;
   char* to = text.data();
@@ -126,7 +127,10 @@ Result<std::int64_t> Decimal::units(int scale) const {
   const bool fits =
       DecimalMath::divide(is_negative(), coefficient(), 1, scale - this->scale(), scale, Rounding::Down, whole);
   if (!fits) return fail(Code::OutOfRange, "the number does not fit into 64 bits");
-  if (whole != *this) return fail(Code::OutOfRange, "the number has more digits after the point: round it first");
+  if (whole != *this)
+    return fail(Code::OutOfRange,
+                "the number has more digits after the point than the scale: round "
+                "it first");
   const Wide most = (Wide{1} << 63) - (is_negative() ? 0 : 1);
   if (whole.coefficient() > most) return fail(Code::OutOfRange, "the number does not fit into 64 bits");
   const auto magnitude = static_cast<std::uint64_t>(whole.coefficient());
@@ -150,7 +154,7 @@ std::weak_ordering operator<=>(Decimal a, Decimal b) noexcept {
 
 internal::DecimalSize::DecimalSize(double number) noexcept {
   if (!std::isfinite(number)) {
-    // It is smaller than any step.
+    // An exponent this small makes the number smaller than any step, so the number is not a multiple of any step.
     digits = 1;
     exponent = -10'000;
     return;
@@ -180,7 +184,8 @@ bool internal::is_multiple(DecimalSize number, DecimalSize step) noexcept {
     return Wide{number.digits % step.digits} * power_of_ten(shift, step.digits) % step.digits == 0;
   }
   if (number.digits == 0) return true;
-  if (shift < -19) return false;  // The step has more trailing zeros than a 64-bit number can have.
+  // To be a multiple, `number.digits` would have to end with more zeros than a 64-bit number can have.
+  if (shift < -19) return false;
   Wide divisor = step.digits;
   for (int i = shift; i < 0; ++i) divisor *= 10;
   return number.digits % divisor == 0;

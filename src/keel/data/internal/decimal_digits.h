@@ -1,4 +1,4 @@
-// The digits of a decimal number, read from its text: at compile time for a literal, and by Decimal::parse().
+// Reads the digits of a decimal number from its text: at compile time for a literal, otherwise in Decimal::parse().
 
 #pragma once
 
@@ -31,8 +31,8 @@ struct DecimalDigits {
   Wide coefficient = 0;
   int scale = 0;
   bool is_negative = false;
-  const char* problem = nullptr;  // A string literal; null when there is no problem.
-  std::size_t at = 0;             // The offset of the problem.
+  const char* problem = nullptr;  // A string literal; null if the text has no problem.
+  std::size_t at = 0;             // The position of the problem in the text.
 };
 
 constexpr DecimalDigits refused_decimal(const char* problem, std::size_t at) noexcept {
@@ -42,9 +42,10 @@ constexpr DecimalDigits refused_decimal(const char* problem, std::size_t at) noe
   return refused;
 }
 
-// The grammar of numbers in JSON (RFC 8259 §6). Trailing zeros of a fraction are dropped only where they do not fit.
+// Reads a number in the grammar of JSON (RFC 8259 §6). Zeros at the end of a fraction are dropped only if they do not
+// fit.
 constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
-  constexpr std::int64_t far = 1'000'000'000;  // An exponent larger than that of any number that fits.
+  constexpr std::int64_t far = 1'000'000'000;  // No number with an exponent this large fits.
   const auto is_digit = [&](std::size_t i) { return i < text.size() && ascii::is_digit(text[i]); };
   DecimalDigits read;
   std::size_t i = 0;
@@ -55,8 +56,9 @@ constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
   if (!is_digit(i)) return refused_decimal("a digit is missing", i);
   if (text[i] == '0' && is_digit(i + 1)) return refused_decimal("there is an unnecessary leading zero", i);
 
-  int digits = 0;             // Of the coefficient.
-  std::int64_t zeros = 0;     // The number of zeros read after the digits of the coefficient and not part of it yet.
+  int digits = 0;  // Of the coefficient.
+  // The number of zeros that were read after the coefficient's digits and do not belong to the coefficient yet.
+  std::int64_t zeros = 0;
   std::int64_t fraction = 0;  // The number of digits after the point.
   bool is_behind_point = false;
   for (;; ++i) {

@@ -1,4 +1,4 @@
-// The forms of a Decimal in JSON, CBOR and MessagePack.
+// Reads and writes the forms of a Decimal in JSON, CBOR and MessagePack.
 
 #include <array>
 #include <cstddef>
@@ -36,7 +36,7 @@ void take_text(Reader& in, std::string_view text, Decimal& value) {
   }
 }
 
-// Reads an integer of any size. False: the value is not an integer, or has more than 120 bits.
+// Reads an integer of any size. Returns false if the value is not an integer, or has more than 120 bits.
 template <class Format>
 bool take_integer(binary::Reader<Format>& in, bool& is_negative, Wide& magnitude) {
   if (in.peek() != Kind::Number || in.number_kind() == NumberKind::Real) {
@@ -57,7 +57,7 @@ bool take_integer(binary::Reader<Format>& in, bool& is_negative, Wide& magnitude
     fits = !in.failed() && Format::take(bytes.data(), bytes.data() + bytes.size(), head) != nullptr;
     magnitude = head.number;
   }
-  if (is_negative) ++magnitude;  // The value is -1 minus the encoded number.
+  if (is_negative) ++magnitude;  // A negative value is -1 minus the encoded number.
   return fits;
 }
 
@@ -86,8 +86,8 @@ void take(binary::Reader<Format>& in, Decimal& value) {
 
 }  // namespace
 
-// RFC 8949 §3.4.4: an array of the exponent and the number. A mistake is reported for the whole number, not for a part
-// of it.
+// RFC 8949 §3.4.4: the value is an array of the exponent and the number. A mistake is reported for the whole decimal
+// number, not for one of its two parts.
 template <class Format>
 void binary::internal::read_decimal_fraction(Reader<Format>& in, Decimal& value) {
   if (!in.begin_array()) return;
@@ -107,7 +107,7 @@ void binary::internal::read_decimal_fraction(Reader<Format>& in, Decimal& value)
   }
   const Part& exponent = parts[0];
   const Part& number = parts[1];
-  // Larger exponents need not be distinguished: this one is out of range already.
+  // Larger exponents are reduced to this exponent, which is already out of range.
   const auto size = static_cast<std::int64_t>(exponent.magnitude < 1'000'000 ? exponent.magnitude : 1'000'000);
   const bool is_right =
       count == 2 && exponent.is_right && number.is_right &&
@@ -137,7 +137,7 @@ void read_binary(binary::Reader<binary::MessagePack>& in, Decimal& value) { take
 
 void write_binary(binary::Writer<binary::Cbor>& out, const Decimal& value) {
   using binary::internal::Token;
-  // RFC 8949 §3.4.4: the tag, and an array of the exponent and the number.
+  // RFC 8949 §3.4.4: writes the tag, and an array of the exponent and the number.
   char bytes[2 + 9 + 9] = {'\xC4', '\x82'};
   char* at = bytes + 2;
   const auto scale = static_cast<std::uint64_t>(value.scale());

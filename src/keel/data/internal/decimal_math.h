@@ -1,4 +1,4 @@
-// The arithmetic of Decimal, on coefficients of 128 bits.
+// The arithmetic of Decimal, which works on coefficients of 128 bits.
 
 #pragma once
 
@@ -10,10 +10,10 @@
 namespace keel {
 namespace internal {
 
-// The digits that rounding cuts off, compared with one unit of the last digit that stays.
+// The value of the digits that rounding cuts off, compared with one unit of the last digit that is kept.
 enum class CutOff : std::uint8_t { Nothing, LessThanHalf, Half, MoreThanHalf };
 
-// Functions that return bool return false when the result has more than 36 digits.
+// The functions that return a bool return false if the result has more than 36 digits.
 struct DecimalMath {
   static bool fit(bool is_negative, Wide coefficient, int scale, Decimal& to) noexcept {
     while (coefficient >= decimal_limit || scale > Decimal::scale_max) {
@@ -31,7 +31,7 @@ struct DecimalMath {
     Wide coarse = b.coefficient();
     int scale = a.scale();
     int shift = scale - b.scale();
-    // Beyond this bound the difference does not fit either, unless both numbers end with a zero.
+    // Beyond this bound, the result fits only if `fine` ends with a zero, which is then dropped.
     while (shift > 0 && coarse > 2 * decimal_limit / decimal_powers[static_cast<std::size_t>(shift)]) {
       if (fine % 10 != 0) return false;
       fine /= 10;
@@ -45,7 +45,7 @@ struct DecimalMath {
   }
 
   static bool multiply(Decimal a, Decimal b, Decimal& to) noexcept {
-    // Limbs of the product, lowest first.
+    // The limbs of the product, the lowest limb first.
     std::uint64_t limbs[4] = {};
     const std::uint64_t x[2] = {a.low_, a.high_};
     const std::uint64_t y[2] = {b.low_, b.high_};
@@ -90,14 +90,14 @@ struct DecimalMath {
     }
     return false;
   }
-  // Compares `rest` with half of `whole`; `has_more`: digits below one unit of `rest` are cut off as well.
+  // Compares `rest` with half of `whole`; `has_more`: whether nonzero digits below one unit of `rest` are also cut off.
   static CutOff cut_off(Wide rest, Wide whole, bool has_more) noexcept {
     if (rest == 0 && !has_more) return CutOff::Nothing;
     if (2 * rest < whole) return CutOff::LessThanHalf;
     return 2 * rest > whole || has_more ? CutOff::MoreThanHalf : CutOff::Half;
   }
 
-  // The quotient of two coefficients, times ten to the power of `shift`, which is from -36 to 72.
+  // Calculates the quotient of two coefficients, times ten to the power of `shift`, which is from -36 to 72.
   static bool divide(bool is_negative, Wide dividend, Wide divisor, int shift, int scale, Rounding rounding,
                      Decimal& to) noexcept {
     Wide quotient = dividend / divisor;
@@ -128,11 +128,11 @@ struct DecimalMath {
     const Wide power = decimal_powers[static_cast<std::size_t>(a.scale() - b.scale())];
     const Wide fine = a.coefficient();
     const Wide coarse = b.coefficient();
-    if (coarse > decimal_limit / power) return -1;  // The scaled number is then larger than any coefficient.
+    if (coarse > decimal_limit / power) return -1;  // Here `coarse` * `power` exceeds any coefficient.
     return fine < coarse * power ? -1 : fine > coarse * power ? 1 : 0;
   }
 
-  // `magnitude` times ten to the power of `exponent`.
+  // Makes a Decimal of `magnitude` times ten to the power of `exponent`.
   static bool of_exponent(bool is_negative, Wide magnitude, std::int64_t exponent, Decimal& to) noexcept {
     if (exponent >= Decimal::digits_max) exponent = magnitude == 0 ? 0 : Decimal::digits_max;
     for (; exponent > 0; --exponent, magnitude *= 10) {
@@ -155,7 +155,7 @@ struct DecimalMath {
 namespace binary::internal {
 
 inline constexpr std::uint64_t tag_decimal_fraction = 4;
-// Reads the array that follows that tag.
+// Reads the array that follows the tag tag_decimal_fraction.
 template <class Format>
 void read_decimal_fraction(Reader<Format>& in, Decimal& value);
 extern template void read_decimal_fraction(Reader<Cbor>& in, Decimal& value);

@@ -1,6 +1,6 @@
-// Keeps a Reader's position in registers: reads objects and lists where the text has the common form, which is nearly
-// always. It leaves any other text to the Reader, from the first byte of that text on, so that only the Reader reports
-// errors: call give_back(), let the Reader work, then call go_on().
+// Keeps a Reader's position in registers, and reads objects and lists if the text has the common form, which is nearly
+// always the case. The Cursor leaves any other text to the Reader, from the first byte of that text on, so that only
+// the Reader reports errors: call give_back(), let the Reader work, then call go_on().
 
 #pragma once
 
@@ -21,7 +21,7 @@ class Cursor {
  public:
   explicit Cursor(Reader& in) noexcept : in_(in), at_(in.at_), end_(in.end_) {}
 
-  // Enters a container, unless the Reader has to do it.
+  // Enters a container; returns false if the Reader must enter the container.
   [[gnu::always_inline]] bool begin(char bracket) {
     const char* const at = behind_space(at_, end_);
     if (in_.state_ != Reader::State::Value || at == end_ || *at != bracket || in_.depth_ == in_.depth_max_) {
@@ -34,8 +34,9 @@ class Cursor {
     return true;
   }
 
-  // Reads the next key and sets `i`, the expected field, to the field with that key; the value of the field must be
-  // read next. False at the end of the object, which is then left, and when the Reader has to take over.
+  // Reads the next key. `i` is the expected field, and is set to the field whose key was read; the value of the field
+  // must be read next. Returns false at the end of the object, which the Cursor then leaves, and when the Reader must
+  // take over.
   [[gnu::always_inline]] bool member(const ReadTable& table, std::size_t& i) {
     const char* at = at_;
     if (!separate(at, '}')) return false;
@@ -51,8 +52,8 @@ class Cursor {
     return true;
   }
 
-  // True when an element follows; false at the end of the list, which is then left, and when the Reader has to take
-  // over.
+  // Returns true if an element follows; false at the end of the list, which the Cursor then leaves, and when the Reader
+  // must take over.
   [[gnu::always_inline]] bool element() {
     const char* at = at_;
     if (!separate(at, ']')) return false;
@@ -62,7 +63,7 @@ class Cursor {
     return true;
   }
 
-  // Reads the next value; false when the Reader has to do it.
+  // Reads the next value; returns false if the Reader must read it.
   [[gnu::always_inline]] bool value(Form form, void* to) {
     in_.value_ = at_;
     if (take(form, to)) return true;
@@ -75,10 +76,10 @@ class Cursor {
   }
 
   bool has_left() const noexcept { return has_left_; }
-  // Gives the position back to the Reader before a key or an element, which its next_key() or next_element() then
-  // reads.
+  // Before a key or an element, gives the position back to the Reader, whose next_key() or next_element() then reads
+  // the key or element.
   void give_back() noexcept { give_back(is_first_ ? Reader::State::First : Reader::State::Next); }
-  // Gives the position back to the Reader before a value.
+  // Before a value, gives the position back to the Reader.
   void give_back_value() noexcept { give_back(Reader::State::Value); }
   // Continues after a value that the Reader has read.
   void go_on() {
@@ -89,10 +90,10 @@ class Cursor {
   // Continues after a key that the Reader has read, or where an element begins.
   void go_on_at_value() noexcept {
     at_ = in_.at_;
-    key_ = nullptr;  // The Reader has read the key, and has recorded its place.
+    key_ = nullptr;  // Null, because the Reader has read the key, and has recorded its place.
     is_first_ = false;
   }
-  // Enters the container that the Reader has begun.
+  // Enters the container of which the Reader has read the beginning.
   void enter() noexcept {
     at_ = in_.at_;
     level_ = &in_.level_[in_.depth_ - 1];
@@ -148,13 +149,13 @@ class Cursor {
     at_ = at;
     return true;
   }
-  // Works on a copy of the cursor, so that the original stays in registers. Returns null when only the Reader can read
-  // this value.
+  // Works on a copy of the cursor, so that the caller's cursor stays in registers. Returns null if only the Reader can
+  // read this value.
   [[gnu::noinline]] static const char* take_apart(Cursor at, Form form, void* to) {
     return at.take(form, to) ? at.at_ : nullptr;
   }
 
-  // Skips the comma before the next value, if one is required; false at the end of the container, and when neither a
+  // If a comma is required before the next value, skips it; returns false at the end of the container, and if neither a
   // comma nor the end follows.
   [[gnu::always_inline]] bool separate(const char*& at, char closing) {
     if (at == end_) return false;
@@ -186,7 +187,7 @@ class Cursor {
     has_left_ = true;
   }
 
-  // Finds a key at `at` that is not the expected one. Names contain neither escapes nor quotes.
+  // Finds the field with the key at `at`, if the key is not the expected one. Names contain neither escapes nor quotes.
   [[gnu::always_inline]] std::size_t find(const ReadTable& table, const char* at) const noexcept {
     if (end_ - at < 9 || *at != '"') return table.count;
     std::uint64_t front = word_at<std::uint64_t>(at + 1);
@@ -196,7 +197,7 @@ class Cursor {
     const std::uint64_t other = front ^ each_byte * '"';
     const std::uint64_t quote = (other - each_byte) & ~other & each_byte * 0x80;
     if (quote != 0) {
-      front &= (quote ^ (quote - 1)) >> 8;  // Keeps the bytes below the quote.
+      front &= (quote ^ (quote - 1)) >> 8;  // Keeps the bytes before the quote.
     } else {
       const auto size = plain_run(at + 1, static_cast<std::size_t>(end_ - at - 1));
       if (size > 8) back = word_at<std::uint64_t>(at + 1 + size - 8);
@@ -212,9 +213,9 @@ class Cursor {
   Reader& in_;
   const char* at_;
   const char* const end_;
-  // The key of the last member that this cursor has read; null if the Reader has read it.
+  // The key of the last member that was read; null if the Reader has read the key.
   const char* key_ = nullptr;
-  std::uint64_t* level_ = nullptr;  // The level of this container.
+  std::uint64_t* level_ = nullptr;  // The state of this container in the Reader.
   bool is_first_ = true;
   bool has_left_ = false;
 };

@@ -25,11 +25,11 @@ Violation violation_of(const Reader& in, std::string_view words, std::string_vie
   return {std::string(path.view()), std::string(words), problem.line, problem.column, keyword};
 }
 
-// Reports a violation of `field` of the object just left, or of an element of that field; of the object or list itself
-// when `field` is empty.
+// Reports a violation of `field` of the object that was just left, or of an element of that field; if `field` is empty,
+// of the object or list itself.
 void add_violation(Reader& in, std::string_view field, std::string_view words, std::string_view keyword,
                    Violations& wrong, const Check::Element& element = {}) {
-  in.fail("", "");  // The reader fails at the end of the text; the path then ends in a '/'.
+  in.fail("", "");  // The reader then fails at the end of the object or list, so the path ends in a '/'.
   Violation one = violation_of(in, words, keyword);
   keel::internal::append_name(one.pointer, field);
   if (field.empty()) one.pointer.pop_back();
@@ -37,7 +37,7 @@ void add_violation(Reader& in, std::string_view field, std::string_view words, s
   if (wrong.add(std::move(one))) in.resume(in.depth());
 }
 
-// Reports a violation of the value read last, after which reading continues in the `depth` outermost containers.
+// Reports a violation of the last value that was read; reading then continues in the `depth` outermost containers.
 void refuse_value(Reader& in, std::string_view words, std::string_view keyword, Violations& wrong, int depth) {
   in.fail("");
   if (wrong.add(violation_of(in, words, keyword))) in.resume(depth);
@@ -77,7 +77,7 @@ bool collect(Reader& in, int depth, Violations& wrong) {
 }
 
 void refuse_second(Reader& in, Violations& wrong) {
-  in.peek();  // Moves to the next value, to which the violation refers.
+  in.peek();  // Moves to the next value, to which the violation belongs.
   in.fail_malformed("is given twice");
   wrong.set_malformed(violation_of(in, "is given twice", {}));
 }
@@ -174,7 +174,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   const Form* const forms = table.forms != nullptr ? table.forms : others;
   KeyOrder order(&table, table.count);
   for (;;) {
-    std::size_t i = order.expected();  // The key after the last one is empty, and never matches.
+    std::size_t i = order.expected();  // The key after the last member's key is empty, so no member matches it.
     if (!at.member(table, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
@@ -270,7 +270,7 @@ bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadF
   return wrong.empty();
 }
 
-// The number is not read as a double first, because that would round twice.
+// The number is not read as a double first, because it would then be rounded twice.
 void read_float(Reader& in, float& value) {
   const std::string_view text = in.number_text();
   if (in.failed()) return;
@@ -320,8 +320,9 @@ void write_float(Writer& out, float value) {
 }
 
 void throw_valueless() {
-  throw_bug("a std::variant is written that has no value: an assignment to it has thrown",
-            std::source_location::current());
+  throw_bug(
+      "a std::variant without a value cannot be written: an exception was thrown while a value was assigned to it",
+      std::source_location::current());
 }
 
 void throw_nameless(std::int64_t value) {

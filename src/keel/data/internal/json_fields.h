@@ -1,6 +1,6 @@
-// How a type is read from and written as JSON, based on its Fields: the code common to all structs is compiled once
-// (json_fields.cc) and works from a table for each struct; in addition there is one small function for each type of a
-// field.
+// Defines how a type is read from and written as JSON, based on its Fields. The code that all structs share is compiled
+// once (json_fields.cc) and works from a table for each struct; in addition, there is one small function for each type
+// of a field.
 
 #pragma once
 
@@ -30,11 +30,9 @@
 
 namespace keel::json::internal {
 
-// The JSON type of a C++ type.
-
 template <class T>
 concept ReadsAndCollects = requires(Reader& in, T& value, Violations& wrong) { read_json(in, value, wrong); };
-// `keel gen api` writes member functions, so that the compiler looks them up in one type only.
+// `keel gen api` generates member functions, because the compiler looks these up in only one type.
 template <class T>
 concept ReadsByMember = requires(Reader& in, T& value, Violations& wrong) { value.read_json(in, wrong); };
 template <class T>
@@ -71,7 +69,7 @@ concept List = requires(T& list) {
   list.clear();
 } && !std::convertible_to<const T&, std::string_view>;
 template <class T>
-// std::vector<bool> is separate because its elements have no addresses.
+// std::vector<bool> needs code of its own, because its elements have no addresses.
 concept BoolList = List<T> && std::same_as<typename T::value_type, bool>;
 template <class T>
 concept Contiguous = (List<T> || is_std_array<T>) && requires(const T& list) {
@@ -90,7 +88,7 @@ consteval bool is_map_key_text() {
   return true;
 }
 
-// Bytes are a string in base64.
+// Bytes are written as a string in base64.
 template <class T>
 inline constexpr bool is_byte_array = false;
 template <std::size_t n>
@@ -115,17 +113,18 @@ struct AlternativesOf<V<T...>> {
 template <class T>
 using Alternatives = typename AlternativesOf<T>::List;
 
-// Gives the same message wherever a type has no form in JSON. A class is not judged here, because Fields reports what
-// is wrong with it.
+// Gives the same message wherever a type is used that cannot be represented in JSON. Classes are not examined here,
+// because Fields reports the mistakes in classes.
 template <class T>
 consteval void require_form() {
   static_assert(!std::is_pointer_v<T> && !std::is_array_v<T> && !CharacterType<T> && !std::is_null_pointer_v<T>,
-                "a pointer, a C array and a single character have no form in JSON: make it a std::string, a "
-                "std::optional, a std::vector or a std::array");
-  static_assert(
-      !std::same_as<T, std::byte>,
-      "a single std::byte cannot be represented in JSON: bytes are a std::vector<std::byte>, a string in base64");
-  static_assert(is_map_key_text<T>(), "the key of a map is a std::string in JSON: another one has no form");
+                "a pointer, a C array or a single character cannot be represented in JSON: use a std::string, a "
+                "std::optional, a std::vector or a std::array instead");
+  static_assert(!std::same_as<T, std::byte>,
+                "a single std::byte cannot be represented in JSON: use a std::vector<std::byte> for bytes, which "
+                "becomes a string in base64");
+  static_assert(is_map_key_text<T>(),
+                "the key of a map must be a std::string in JSON: no other type of key can be represented");
 }
 
 template <class T, class... Outer>
@@ -134,7 +133,7 @@ template <class... Outer, class... T>
 consteval bool any_holds_views(keel::internal::TypeList<T...>) {
   return (holds_views<std::remove_const_t<T>, Outer...>() || ...);
 }
-// Whether a T contains a std::string_view, which needs an arena that outlives it.
+// Whether a T contains a std::string_view, which needs an arena that outlives the T.
 template <class T, class... Outer>
 consteval bool holds_views() {
   if constexpr (std::same_as<T, std::string_view>) {
@@ -161,7 +160,7 @@ consteval bool holds_views() {
 
 using ReadField = void (*)(Reader& in, void* field, Violations& wrong);
 
-// The types that are read and written without a call when their text has its common form.
+// The types whose values are read and written without a call if the text of the value has the type's common form.
 enum class Form : std::uint8_t { Other, View, String, Boolean, Int32, Uint32, Int64, Uint64, Double };
 
 template <class T>
@@ -186,31 +185,32 @@ consteval Form form_of() {
 }
 
 struct ReadTable {
-  const std::string_view* keys;   // Each key with its quotes and its colon.
-  const std::string_view* names;  // Each name without quotes.
+  const std::string_view* keys;   // Each key, including its quotes and its colon.
+  const std::string_view* names;  // Each name, without quotes.
   const std::uint8_t* slots;
   const ReadField* read;
   void (*rules)(const void* object, Check& check);  // May be null.
-  std::uint64_t required;                           // A bit for each field.
+  std::uint64_t required;                           // One bit for each field.
   std::uint8_t count;
   std::uint8_t slot_bits;
   bool is_strict;
-  const Form* forms = nullptr;  // The form of each field; null: all are Other.
+  const Form* forms = nullptr;  // The form of each field; null: each field has the form Other.
 };
 
-// `fields` has the address of each field of `object`. The member named `tag` has already been read.
+// `fields` contains the address of each field of `object`. If `tag` is not empty, the member of this name has already
+// been read.
 void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong,
                  std::string_view tag = {});
 
-// A list of any length.
+// Describes a list of any length.
 struct ListTable {
-  void* (*add)(void* list);  // Adds an element at the end.
+  void* (*add)(void* list);  // Adds an element at the end of the list, and returns its address.
   ReadField read;
   Form form;
 };
 void read_list(Reader& in, const ListTable& table, void* list, Violations& wrong);
 
-// An array of `count` elements, each `stride` bytes long.
+// Describes an array of `count` elements, each `stride` bytes long.
 struct ArrayTable {
   ReadField read;
   std::size_t count;
@@ -220,31 +220,32 @@ struct ArrayTable {
 void read_array(Reader& in, const ArrayTable& table, void* first, Violations& wrong);
 
 struct VariantTable {
-  std::string_view key;                  // The key of the tag, with quotes and colon.
-  std::string_view name;                 // The name of the tag.
+  std::string_view key;                  // The key of the member that contains the tag, with quotes and colon.
+  std::string_view name;                 // The name of the member that contains the tag.
   const std::string_view* alternatives;  // The values of the tag.
-  const ReadField* read;                 // Reads an alternative into the variant.
+  const ReadField* read;                 // For each alternative, a function that reads it into the variant.
   std::size_t count;
 };
 void read_variant(Reader& in, const VariantTable& table, void* variant, Violations& wrong);
 
-// The number of bytes that `text` decodes to in base64; an upper bound if it is malformed.
+// The number of bytes to which `text`, in base64, is decoded; an upper bound if `text` is malformed.
 std::size_t decoded_size(std::string_view text) noexcept;
 // Decodes `text` from base64 to `to`, and returns the number of bytes. If the text is malformed, or decodes to more
 // than `size` bytes, adds a violation and returns 0.
 std::size_t decode_bytes(Reader& in, std::string_view text, std::byte* to, std::size_t size, Violations& wrong);
 void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wrong);
-// Turns the Reader's problem into a violation. True when reading can continue, within the `depth` outermost containers.
+// Turns the problem that the Reader reports into a violation. Returns true if reading can continue within the `depth`
+// outermost containers.
 [[gnu::cold]] bool collect(Reader& in, int depth, Violations& wrong);
-// Reports a repeated key whose value is about to be read.
+// Reports a repeated key; its value must be the next value to be read.
 [[gnu::cold]] void refuse_second(Reader& in, Violations& wrong);
-// Reports a problem of a member of the object just left; of the object itself, or of an array, when `member` is empty.
+// Reports a problem of a member of the object that was just left; if `member` is empty, of that object or array itself.
 [[gnu::cold]] void refuse_left(Reader& in, std::string_view member, Complaint why, Violations& wrong);
 [[gnu::cold]] void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
 [[gnu::cold]] void wrong_name(Reader& in, std::span<const std::string_view> names, Violations& wrong);
-// Reads the whole text: calls `read` for `value`, and then requires that nothing follows it. True when nothing is
-// wrong.
+// Reads the whole text: calls `read` for `value`, and then requires that nothing follows the value. Returns true if
+// nothing is wrong.
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
                Violations& wrong);
 
@@ -293,7 +294,7 @@ struct Readers<T, keel::internal::TypeList<Field...>> {
                                       forms};
 };
 
-// Checks the tags of a variant's alternatives, in one place for both reading and writing.
+// Checks the tags of a variant's alternatives; reading and writing share this check.
 template <class T>
 consteval bool has_tag() {
   return !tag_of<T>.name.empty() && !tag_of<T>.value.empty();
@@ -320,9 +321,8 @@ consteval bool is_tag_a_field() {
 template <class... T>
 consteval void require_tags() {
   static_assert((has_tag<T>() && ...),
-                "each alternative of a std::variant needs a tag, the member that identifies it in JSON: write into "
-                "each struct static "
-                "constexpr keel::Tag tag = {\"type\", \"card\"};");
+                "each alternative of a std::variant needs a tag, which is the member that identifies the alternative "
+                "in JSON: write into each struct static constexpr keel::Tag tag = {\"type\", \"card\"};");
   if constexpr ((has_tag<T>() && ...)) {
     static_assert(are_tags_of_one_name<T...>(),
                   "the tags of the alternatives of a std::variant must have the same name");
@@ -430,7 +430,7 @@ void read_value(Reader& in, T& value, Violations& wrong) {
     if (!in.begin_object()) return;
     const int depth = in.depth();
     while (const auto key = in.next_key()) {
-      if constexpr (is_map_key_text<T>()) {  // For other key types, only require_form() reports an error.
+      if constexpr (is_map_key_text<T>()) {  // For other key types, require_form() reports the only error.
         const auto [at, is_new] = value.try_emplace(typename T::key_type(*key));
         if (!is_new) return refuse_second(in, wrong);
         read_value(in, at->second, wrong);
@@ -452,7 +452,8 @@ void read_value(Reader& in, T& value, Violations& wrong) {
         [](void* list) -> void* { return __builtin_addressof(static_cast<T*>(list)->emplace_back()); },
         &read_field<Element>, form_of<Element>()};
     read_list(in, table, &value, wrong);
-  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {  // Else require_form() alone reports an error.
+    // For other types, require_form() reports the only error.
+  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {
     void* fields[Fields<T>::count + 1];
     fields[Fields<T>::count] = nullptr;
     Fields<T>::visit(value, TakeAddresses{fields});
@@ -467,15 +468,15 @@ using WriteField = void (*)(Writer& out, const void* field);
 struct WriteTable {
   const std::string_view* keys;
   const WriteField* write;
-  // Null where no field can be absent; else null or a function for each field.
+  // Null if no field can be absent; otherwise, for each field, null or a function.
   bool (*const* is_absent)(const void* field);
   std::size_t count;
-  const Form* forms = nullptr;  // The form of each field; null: all are Other.
+  const Form* forms = nullptr;  // The form of each field; null: each field has the form Other.
 };
 
 void write_object(Writer& out, const WriteTable& table, void* const* fields, Tag tag = {});
 
-// `count` consecutive elements, each `stride` bytes long.
+// Describes `count` consecutive elements, each `stride` bytes long.
 struct ElementTable {
   WriteField write;
   std::size_t stride;
@@ -583,7 +584,8 @@ void write_value(Writer& out, const T& value) {
     out.begin_array();
     for (const auto& element : value) write_value<typename T::value_type>(out, element);
     out.end_array();
-  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {  // Others are reported by require_form() alone.
+    // For other types, require_form() reports the only error.
+  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {
     void* fields[Fields<T>::count + 1];
     fields[Fields<T>::count] = nullptr;
     Fields<T>::visit(value, TakeAddresses{fields});

@@ -1,4 +1,4 @@
-// The names of the fields of a struct in JSON, and the table in which a name is looked up.
+// The JSON names of a struct's fields, and the table in which a name is looked up.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace keel::json::internal {
 
-// Writes all names as "\"name\":", one after the other; ends[i] is the end of name i.
+// Writes all names in the form "\"name\":", one after the other; name i ends at ends[i].
 constexpr void quote_names(const std::string_view* names, std::size_t count, Case to_case, char* to,
                            std::uint16_t* ends) {
   char* const begin = to;
@@ -25,14 +25,14 @@ constexpr void quote_names(const std::string_view* names, std::size_t count, Cas
     ends[i] = static_cast<std::uint16_t>(to - begin);
   }
 }
-// Returns up to eight bytes as one number, the first byte lowest.
+// Returns up to eight bytes as one number, with the first byte as the lowest.
 constexpr std::uint64_t name_bytes(const char* at, std::size_t size) noexcept {
   std::uint64_t bytes = 0;
   for (std::size_t i = size; i-- > 0;) bytes = bytes << 8 | static_cast<unsigned char>(at[i]);
   return bytes;
 }
-// The key of the hash: the first eight bytes of the name (all of a shorter one), combined with the last eight bytes of
-// a longer name or with 0.
+// Makes the hash from the first eight bytes of the name (or all bytes of a shorter name), combined with the last eight
+// bytes of a longer name, or with 0.
 constexpr std::size_t name_slot(std::uint64_t front, std::uint64_t back, int bits) noexcept {
   return static_cast<std::size_t>(((front ^ back * 3) * 0x9E3779B97F4A7C15u) >> (64 - bits));
 }
@@ -41,7 +41,8 @@ constexpr std::size_t name_slot(std::string_view name, int bits) noexcept {
   if (size <= 8) return name_slot(name_bytes(name.data(), size), 0, bits);
   return name_slot(name_bytes(name.data(), 8), name_bytes(name.data() + size - 8, 8), bits);
 }
-// The field of that name; the count when there is none. `Table` is a table with names, slots, slot_bits and count.
+// Returns the index of the field with that name; `count` if no field has it. `Table` is the type of a table with the
+// members names, slots, slot_bits and count.
 template <class Table>
 std::size_t find_field(const Table& table, std::string_view name) noexcept {
   const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
@@ -104,8 +105,8 @@ struct Names {
     return made;
   }();
   static_assert(are_names_plain(names.data(), count),
-                "two fields of a struct have the same name in JSON, or a name has a quote, a backslash or a control "
-                "character");
+                "two fields of a struct have the same name in JSON, or a name contains a quote, a backslash or a "
+                "control character");
 };
 
 }  // namespace keel::json::internal

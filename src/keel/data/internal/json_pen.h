@@ -1,5 +1,5 @@
-// Keeps a Writer's position in registers: writes objects and lists whose values have the common forms, and leaves the
-// others to the Writer: call give_back(), let the Writer work, then call go_on().
+// Keeps a Writer's position in registers, and writes objects and lists whose values have the common forms. For other
+// values, call give_back(), let the Writer work, then call go_on().
 
 #pragma once
 
@@ -42,7 +42,7 @@ class Pen {
     separate();
   }
 
-  // Writes the value after a key, or an element; false when the Writer has to do it.
+  // Writes the value after a key, or an element; returns false if the Writer must write it.
   [[gnu::always_inline]] bool value(Form form, const void* from) {
     switch (form) {
       case Form::Other:
@@ -69,18 +69,18 @@ class Pen {
     return true;
   }
 
-  // Gives the position back to the Writer in a container that has just begun.
+  // After the beginning of a container, gives the position back to the Writer.
   void give_back_first() noexcept {
     give_back(Writer::Place::First);
     is_first_ = false;
   }
-  // Gives the position back before a member, which the Writer then writes or leaves out.
+  // Before a member, gives the position back to the Writer, which then writes the member or leaves it out.
   void give_back_member() noexcept { give_back(is_first_ ? Writer::Place::First : Writer::Place::Next); }
   void go_on_at_member() noexcept {
     is_first_ = out_.place_ == Writer::Place::First;
     take();
   }
-  // Gives the position back after a key, or where an element begins.
+  // After a key, or where an element begins, gives the position back to the Writer.
   void give_back_value() noexcept { give_back(Writer::Place::Value); }
   void go_on() {
     KEEL_DEXPECT(out_.place_ == Writer::Place::Next, "a JSON value is expected, but none is written");
@@ -88,7 +88,7 @@ class Pen {
   }
 
  private:
-  // The size of a number, the longest value that reserves no space itself.
+  // The maximum size of a number; numbers are the longest values for which no space is reserved individually.
   static constexpr std::size_t value_max = 32;
 
   [[gnu::always_inline]] void reserve(std::size_t bytes) {

@@ -1,6 +1,6 @@
-// Reads the common forms of a JSON value from the text alone. Each function reads its form, or nothing at all where the
-// text has any other form, such as a string with an escape, a number of many digits, or an error: the Reader then reads
-// the value again from its first byte, and only the Reader reports errors.
+// Reads the common forms of JSON values; the functions need only the text and not the Reader. Each function reads one
+// form, and consumes nothing if the text has any other form, such as a string with an escape, a number of many digits,
+// or an error. The Reader then reads the value again from its first byte, so that only the Reader reports errors.
 
 #pragma once
 
@@ -28,7 +28,8 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return at;
 }
 
-// Whether the text begins with `key`; false when `key` is empty. memcmp would be a call, and most keys are short.
+// Whether the text begins with `key`; false if `key` is empty. memcmp is not used, because it would be a call, and most
+// keys are short.
 [[gnu::always_inline]] inline bool begins_with(const char* at, const char* end, std::string_view key) noexcept {
   const std::size_t size = key.size();
   if (size - 1 >= static_cast<std::size_t>(end - at)) return false;
@@ -49,7 +50,7 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return true;
 }
 
-// The closing quote of a string without escapes that contains `at`; else null.
+// Returns the closing quote of the string inside which `at` is; null if the string contains an escape.
 [[gnu::noinline]] inline const char* string_end(const char* at, const char* end) noexcept {
   for (;;) {
     at += plain_run(at, static_cast<std::size_t>(end - at));
@@ -64,7 +65,7 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   }
 }
 
-// Reads a string without escapes.
+// Reads a string that contains no escapes.
 [[gnu::always_inline]] inline bool take_string(const char*& at, const char* end, std::string_view& value) noexcept {
   if (at == end || *at != '"') return false;
   const char* const first = at + 1;
@@ -87,9 +88,9 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return true;
 }
 
-// Copies a short text without a call; the bytes up to `end` are readable.
+// Copies a short text without a call; the bytes up to `end` must be readable.
 [[gnu::always_inline]] inline void put_string(std::string_view text, const char* end, std::string& to) {
-  constexpr std::size_t room = 15;  // A std::string of this size needs no heap.
+  constexpr std::size_t room = 15;  // A std::string of this size does not use the heap.
   if (text.size() > room || end - text.data() < static_cast<std::ptrdiff_t>(room)) {
     to = text;
   } else {
@@ -101,8 +102,8 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   }
 }
 
-// Copies the text before the next backslash, and returns the position of that backslash, or `end`. `to` must have room
-// for all of it.
+// Copies the text before the next backslash, and returns the position of this backslash, or `end`. `to` must have space
+// for all of the text.
 inline const char* copy_to_slash(const char* at, const char* end, char*& to) noexcept {
 #ifdef __SSE2__
   for (; end - at >= 16; at += 16, to += 16) {
@@ -132,16 +133,17 @@ inline const char* copy_to_slash(const char* at, const char* end, char*& to) noe
   return false;
 }
 
-// The number of digits at the beginning of the eight bytes.
+// How many of the eight bytes, from the first on, are digits.
 inline unsigned digits_in_front(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t high_halves = 0xF0F0F0F0F0F0F0F0;
-  // A carry out of a byte can mark only bytes above one that is itself not a digit.
+  // A carry out of a byte affects only later bytes, and occurs only if the byte itself is not a digit, so the first
+  // mark is right.
   const std::uint64_t wrong =
       ((bytes & high_halves) | ((bytes + 0x0606060606060606) & high_halves) >> 4) ^ 0x3333333333333333;
   return wrong == 0 ? 8 : static_cast<unsigned>(std::countr_zero(wrong)) >> 3;
 }
 
-// The number that the first `count` of the eight bytes form; `count` is from 1 to 8.
+// The number formed by the first `count` of the eight bytes; `count` is from 1 to 8.
 inline std::uint64_t value_of_digits(std::uint64_t bytes, unsigned count) noexcept {
   bytes <<= 64 - 8 * count;
   bytes = (bytes & 0x0F0F0F0F0F0F0F0F) * 2561 >> 8;
@@ -155,7 +157,8 @@ inline constexpr auto powers_of_ten = [] {
   return made;
 }();
 
-// Appends the digits at `at`, at most `most` of them (up to 19), to `value`; returns how many.
+// Appends the digits at `at` to `value`, but at most `most` digits, which must be at most 19; returns how many digits
+// it appended.
 [[gnu::always_inline]] inline unsigned take_digits(const char*& at, const char* end, unsigned most,
                                                    std::uint64_t& value) noexcept {
   unsigned count = 0;
@@ -176,12 +179,12 @@ inline constexpr auto powers_of_ten = [] {
   return count;
 }
 
-// Whether a number ends before this character; any other character might continue the number.
+// Whether a number ends before this character; after any other character, the number might continue.
 [[gnu::always_inline]] inline bool ends_value(const char* at, const char* end) noexcept {
   return at == end || *at == ',' || *at == '}' || *at == ']' || is_space(*at);
 }
 
-// A whole number of up to 18 digits, which always fits into 64 bits.
+// Reads an integer of up to 18 digits, which always fits into 64 bits.
 [[gnu::always_inline]] inline bool take_integer(const char*& at, const char* end, std::int64_t& value) noexcept {
   const char* to = at;
   const bool is_negative = to != end && *to == '-';
@@ -195,7 +198,8 @@ inline constexpr auto powers_of_ten = [] {
   return true;
 }
 
-// Any number whose grammar has been checked up to its exponent: from_chars reads all of it, or stops at its 'e'.
+// Reads any number whose grammar has been checked up to its exponent: from_chars reads either the whole number, or the
+// part before its 'e'.
 [[gnu::noinline]] inline bool take_long_double(const char*& at, const char* end, double& value) noexcept {
   double number = 0;
   const auto [behind, error] = std::from_chars(at, end, number);
@@ -205,8 +209,8 @@ inline constexpr auto powers_of_ten = [] {
   return true;
 }
 
-// digits / 10^decimals, for up to 18 decimals, rounded correctly: the quotient has 63 bits or more, of which a double
-// takes 53, and its lowest bit is set when there is a remainder.
+// Returns digits / 10^decimals, for up to 18 decimals, correctly rounded: the quotient has at least 63 bits, of which a
+// double holds 53, and the quotient's lowest bit is set if there is a remainder.
 inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
   const int up = std::countl_zero(digits);
   const int divisor_up = std::countl_zero(powers_of_ten[decimals]);
@@ -215,7 +219,7 @@ inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
   std::uint64_t high = dividend >> 1;
   std::uint64_t low = dividend << 63;
 #ifdef __x86_64__
-  // Divides 128 bits by 64 with one instruction: the quotient fits, since high < divisor.
+  // Divides 128 bits by 64 bits with one instruction; the quotient fits, because high < divisor.
   asm("divq %2" : "+d"(high), "+a"(low) : "r"(divisor) : "cc");
   low |= high != 0 ? 1 : 0;
 #else
@@ -224,18 +228,18 @@ inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
   high = static_cast<std::uint64_t>(whole % divisor);
   low = static_cast<std::uint64_t>(whole / divisor) | (high != 0 ? 1 : 0);
 #endif
-  // The power of two is exact.
+  // Multiplying by a power of two is exact.
   const auto exponent = static_cast<std::uint64_t>(1023 - 63 + divisor_up - up);
   return static_cast<double>(low) * std::bit_cast<double>(exponent << 52);
 }
 
-// A number that is finite as a double, of up to 19 digits without an exponent; from_chars reads all others. A number of
-// few digits is the quotient of two exact doubles, and therefore rounded correctly (W. Clinger, "How to Read Floating
-// Point Numbers Accurately", 1990).
+// Reads a number of up to 19 digits without an exponent that is finite as a double; from_chars reads all other numbers.
+// A number with few digits is the quotient of two exact doubles, and is therefore correctly rounded (W. Clinger, "How
+// to Read Floating Point Numbers Accurately", 1990).
 [[gnu::always_inline]] inline bool take_double(const char*& at, const char* end, double& value) noexcept {
   static constexpr double powers[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                       1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
-  constexpr unsigned most = 19;  // As many digits as 64 bits can hold.
+  constexpr unsigned most = 19;  // The maximum number of digits that always fit into 64 bits.
   const char* to = at;
   const bool is_negative = to != end && *to == '-';
   if (is_negative) ++to;

@@ -1,4 +1,4 @@
-// Functions on the bytes of strings that the reader and the writer of JSON share.
+// Functions for the bytes of strings, which the reader and the writer of JSON share.
 
 #pragma once
 
@@ -18,12 +18,13 @@ inline bool is_plain(char c) noexcept {
   return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-// Marks by its high bit each of eight bytes that is not plain, and possibly some bytes above the first of these.
+// Sets the high bit of each of the eight bytes that is not plain; may also set the high bit of plain bytes that follow
+// one that is not.
 inline std::uint64_t not_plain(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t each_byte = 0x0101010101010101;
   const std::uint64_t quote = bytes ^ each_byte * '"';
   const std::uint64_t slash = bytes ^ each_byte * '\\';
-  // A borrow can mark a byte wrongly, but only above one that is marked rightly.
+  // A borrow can wrongly mark a byte, but only a byte after one that is rightly marked.
   return (((quote - each_byte) & ~quote) | ((slash - each_byte) & ~slash) | ((bytes - each_byte * 0x20) & ~bytes) |
           bytes) &
          each_byte * 0x80;
@@ -36,8 +37,8 @@ std::uint64_t word_at(const char* text) noexcept {
   return word;
 }
 
-// How many bytes, from the first on, stand for themselves in a JSON string: ASCII without quote, backslash and control
-// characters.
+// How many bytes, from the first on, stand for themselves in a JSON string; these are the following: ASCII without
+// quote, backslash and control characters.
 inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
 #ifdef __SSE2__
   if (size >= 16) return static_cast<std::size_t>(scan::find_long<scan::JsonStop>(text, text + size) - text);
@@ -48,7 +49,7 @@ inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
       const std::uint64_t found = not_plain(word_at<std::uint64_t>(text + i));
       if (found != 0) return i + static_cast<std::size_t>(std::countr_zero(found) >> 3);
     }
-    // The rest in one step: the last eight bytes, or two words of four bytes that overlap.
+    // The remaining bytes are checked in one step: as the last eight bytes, or as two words of four bytes that overlap.
     if (size >= 8) {
       if (not_plain(word_at<std::uint64_t>(text + size - 8)) == 0) return size;
     } else if (size >= 4) {
@@ -60,7 +61,7 @@ inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
   return i;
 }
 
-// The text is mostly a key, a short string or a number.
+// In most cases, the text is a key, a short string or a number.
 inline char* put(char* to, std::string_view text) noexcept {
   const std::size_t size = text.size();
   if (size >= 8) {
@@ -73,7 +74,7 @@ inline char* put(char* to, std::string_view text) noexcept {
   return to + size;
 }
 
-// Copies a string if every byte stands for itself; else the bytes at `to` are unspecified afterwards.
+// Copies a string if every byte stands for itself; otherwise, the content of `to` is unspecified afterwards.
 [[gnu::always_inline]] inline bool copy_plain(char* to, const char* text, std::size_t size) noexcept {
 #ifdef __SSE2__
   if (size >= 16) {
@@ -94,7 +95,7 @@ inline char* put(char* to, std::string_view text) noexcept {
   return true;
 }
 
-// Writes a double as Writer::number() does; at most 32 bytes.
+// Writes a double in the same way as Writer::number(); at most 32 bytes.
 char* put_number(char* to, double value) noexcept;
 
 }  // namespace keel::json::internal

@@ -1,5 +1,5 @@
-// How the members of a plain aggregate are found: their number by brace initialisation, their addresses by structured
-// bindings, their names from the compiler's text for a pointer to each. fields.h says which aggregates are supported.
+// Finds the members of a plain aggregate: their number by brace initialisation, their addresses by structured bindings,
+// and their names from the compiler's text for a pointer to each member. fields.h says which aggregates are supported.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace keel::internal {
 
-// Converts to any type of a member that a T can have, but not to a base class.
+// Converts to any type that a member of T can have, but not to a base class.
 template <class T>
 struct Anything {
   template <class U>
@@ -36,7 +36,7 @@ consteval std::size_t count_members() {
 template <class T>
 inline constexpr std::size_t member_count = count_members<T>();
 
-// In parentheses each initialiser initialises exactly one member, so that this detects an array or a base class.
+// In parentheses, each initialiser initialises exactly one member; so this detects an array or a base class.
 template <class T, std::size_t... I>
 consteval bool is_one_for_each(std::index_sequence<I...>) {
   return requires { T(((void)I, Anything<T>{})...); };
@@ -205,7 +205,7 @@ constexpr decltype(auto) with_members(T& value, F&& f) {
   }
 }
 
-// Never defined: addresses within it are taken only at compile time.
+// This object is never defined: only addresses within it are used, at compile time.
 template <class T>
 struct Specimen {
   ~Specimen();

@@ -23,10 +23,10 @@ bool are_all_different(std::vector<T> list) {
   return std::adjacent_find(list.begin(), list.end()) == list.end();
 }
 
-constexpr Presence how = 3;  // The bits for how a member holds its value.
+constexpr Presence how = 3;  // The bits that say how a member holds its value.
 constexpr Presence directed = of::read_only | of::write_only;
 
-// Whether a required member may be absent from this text.
+// Whether a required member may be absent from the text that is being read.
 bool is_excused(const Reader& in, Presence presence) noexcept {
   return (presence & (in.is_response() ? of::write_only : of::read_only)) != 0;
 }
@@ -37,7 +37,8 @@ bool is_omitted(const Writer& out, Presence presence) noexcept {
 
 Form form_of(Held held) noexcept {
   static constexpr auto forms = [] {
-    std::array<Form, static_cast<std::size_t>(Held::Name) + 1> made{};  // Other. Name is the last of Held.
+    // Other. The array has an element for each Held, because Name is the last value of Held.
+    std::array<Form, static_cast<std::size_t>(Held::Name) + 1> made{};
     const auto set = [&](Held one, Form form) { made[static_cast<std::size_t>(one)] = form; };
     set(Held::Boolean, Form::Boolean);
     set(Held::Int32, Form::Int32);
@@ -52,7 +53,7 @@ Form form_of(Held held) noexcept {
   return forms[static_cast<std::size_t>(held)];
 }
 
-// Calls f(static_cast<T*>(nullptr)) for the type T that a member holds.
+// Calls f(static_cast<T*>(nullptr)) for the type T of the value that a member holds.
 template <class F>
 [[gnu::always_inline]] inline auto with_type(Held held, F f) {
   switch (held) {
@@ -87,8 +88,9 @@ template <class F>
   }
 }
 
-// The type of an enum is not known here. A std::optional of it consists of its byte and a flag; a Patch also has a flag
-// for null. Any object may be accessed as unsigned char. object_table_test.cc compares this with both types.
+// The type of the enum is not known here. A std::optional of an enum consists of the enum's byte and a flag; a Patch
+// also has a flag for null. The code accesses these objects as unsigned char, which is allowed for any object.
+// object_table_test.cc checks this layout for both types.
 enum class OneByte : std::uint8_t {};
 static_assert(sizeof(std::optional<OneByte>) == 2 && sizeof(Patch<OneByte>) == 3);
 constexpr int is_there = 1;
@@ -123,7 +125,7 @@ void set_null(Held held, Presence presence, void* member) {
   });
 }
 struct Found {
-  const void* value;  // Null when the member has no value.
+  const void* value;  // Null if the member has no value.
   bool is_absent;     // Whether the member is left out.
 };
 Found value_in(Held held, Presence presence, const void* member) {
@@ -171,7 +173,7 @@ const char* keyword_of(Held held, bool is_below) noexcept {
   if (held == Held::Strings || held == Held::Bytes) return is_below ? "minItems" : "maxItems";
   return is_below ? "minimum" : "maximum";
 }
-// Empty when the value is valid.
+// Empty if the value is valid.
 Complaint complaint_of(const of::Limits& limits, Held held, const void* value) noexcept {
   const auto least = static_cast<std::size_t>(limits.least);
   const auto most = static_cast<std::size_t>(limits.most);
@@ -209,14 +211,14 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
   for (const char c : text) bytes |= static_cast<unsigned char>(c);
   return bytes < 0x80;
 }
-// A quick check of the common forms; false does not mean that the value is wrong.
+// A quick check of the common forms; if it returns false, the value may still be valid.
 [[gnu::always_inline]] inline bool is_surely_within(const of::Limits& limits, Form form, const void* value) noexcept {
   switch (form) {
     case Form::String: {
       const auto& text = *static_cast<const std::string*>(value);
       const auto size = static_cast<std::int64_t>(text.size());
       if (size > limits.most || size < limits.least) return false;
-      return (size + 3) / 4 >= limits.least || is_short_ascii(text);  // A character has one to four bytes.
+      return (size + 3) / 4 >= limits.least || is_short_ascii(text);  // A character has one to four bytes in UTF-8.
     }
     case Form::Int32: {
       const auto number = *static_cast<const std::int32_t*>(value);
@@ -238,7 +240,7 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
   }
 }
 
-// Reads values that a Cursor does not know with the Reader.
+// Reads values that a Cursor cannot read by means of the Reader.
 void read_slowly(Reader& in, const ObjectMember& member, void* at, Violations& wrong) {
   if (member.held == Held::Other) return member.read(in, at, wrong);
   const Presence presence = member.presence & how;
@@ -295,7 +297,7 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
   std::uint64_t seen = 0;
   KeyOrder order(&table, names.count);
   for (;;) {
-    std::size_t i = order.expected();  // The key after the last one is empty, and never matches.
+    std::size_t i = order.expected();  // The key after the last member's key is empty, so no member matches it.
     if (!at.member(names, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
@@ -412,7 +414,7 @@ void read_empty_object(Reader& in, bool is_strict, Violations& wrong) {
 }
 
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept {
-  // A character has one to four bytes of UTF-8, so for most lengths no character needs to be counted.
+  // A character has one to four bytes in UTF-8, so for most lengths the characters do not have to be counted.
   if (text.size() <= most && (text.size() + 3) / 4 >= least) return true;
   std::size_t characters = 0;
   for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;

@@ -1,4 +1,4 @@
-// The parts of the sources that `keel gen api` writes, in addition to json_fields.h: the table of an object, whose
+// What the sources written by `keel gen api` use in addition to json_fields.h: the table of an object, whose
 // compile-time work is done once for each number of members; the readers of members; and the search for an alternative.
 
 #pragma once
@@ -24,13 +24,13 @@
 
 namespace keel::json::internal {
 
-// Writes a member whose type is Other: key and value, or nothing when it is absent.
+// Writes a member whose type is Other: its key and value, or nothing if the member is absent.
 using WriteMember = void (*)(Writer& out, std::string_view key, const void* member);
 
-// The type of a member, or of the value in an optional one. Shared code, which is compiled once, reads and writes
-// members of all these types except Other.
+// The type of a member, or of the value in an optional member. Shared code, which is compiled only once, reads and
+// writes members of all these types except Other.
 enum class Held : std::uint8_t {
-  Other,  // The member is read and written by its ReadField and WriteMember.
+  Other,  // The member's own ReadField and WriteMember are used.
   Boolean,
   Int32,
   Uint32,
@@ -45,11 +45,11 @@ enum class Held : std::uint8_t {
   Bytes,
   Strings,
   Value,
-  Name  // An enum that is stored in a byte and whose values 0, 1, … are in the order of its names.
+  Name  // An enum that is stored in a byte, and whose values 0, 1, … have the same order as its names.
 };
 using Presence = std::uint8_t;
 
-// The names that generated code uses for Held and Presence.
+// The names that generated code uses for the values of Held and Presence.
 namespace of {
 
 inline constexpr Held other = Held::Other;
@@ -72,22 +72,22 @@ inline constexpr Held name = Held::Name;
 // How a member holds its value, and whether it is required.
 inline constexpr Presence present = 0;   // A T.
 inline constexpr Presence optional = 1;  // A std::optional<T>, which is left out while it is empty.
-inline constexpr Presence nullable = 2;  // A std::optional<T>, which is null while it is empty.
+inline constexpr Presence nullable = 2;  // A std::optional<T>, which is written as null while it is empty.
 inline constexpr Presence patch = 3;     // A Patch<T>.
-// These bits are combined with one of the four above. A member that is required and read-only is required only in
-// responses, and one that is required and write-only only in requests.
+// Each of the bits below can be combined with one of the four values above. A required member that is read-only is
+// required only in responses; a required member that is write-only is required only in requests.
 inline constexpr Presence required = 4;
 inline constexpr Presence read_only = 8;    // The member is not written into requests.
 inline constexpr Presence write_only = 16;  // The member is not written into responses.
 
-// The bounds, from `least` to `most`, of the value of an integer or a number, of the characters of a string, or of the
-// elements of a list.
+// Bounds from `least` to `most`: for the value of an integer or a number, for the number of characters of a string, or
+// for the number of elements of a list.
 struct Limits {
   std::int64_t least;
   std::int64_t most;
   const char* message;
 };
-// The rule of a member: its limits, or its allowed names.
+// The rule for the values of a member: limits, or a list of allowed names.
 struct Rule {
   const Limits* limits = nullptr;
   const std::string_view* names = nullptr;
@@ -105,15 +105,15 @@ inline constexpr std::int64_t no_most = INT64_MAX;
 
 // The map for members that the table does not list.
 struct Others {
-  std::size_t offset;  // The offset of the map.
-  // Reads the value of an unlisted member into the map; false when the map already has that key.
+  std::size_t offset;  // The offset of the map within the object.
+  // Reads the value of an unlisted member into the map; returns false if the map already has that key.
   bool (*read)(Reader& in, void* map, std::string_view key, Violations& wrong);
   void (*write)(Writer& out, const void* map);
 };
 
 }  // namespace of
 
-// A member of an object, as written in a generated source.
+// Describes a member of an object, in the form in which generated sources contain it.
 struct ObjectMember {
   std::string_view key;  // The key in the form in which the Writer writes it: "\"id\":".
   std::size_t offset;
@@ -122,15 +122,15 @@ struct ObjectMember {
   of::Rule rule = nullptr;  // Used unless the type of the member is Other.
   ReadField read = nullptr;
   WriteMember write = nullptr;
-  std::string_view name = {};  // The name without escapes, if the key has any.
+  std::string_view name = {};  // If the key contains escapes, the name without them.
 };
 
-// For at most 64 members; names are looked up as for a struct.
+// The table of an object with at most 64 members; names are looked up in the same way as for a struct.
 struct ObjectTable {
   ReadTable names;
   const ObjectMember* members;
 };
-// For any number of members up to wide_max; unlisted members may go into a map.
+// The table of an object with any number of members up to wide_max; unlisted members may be kept in a map.
 inline constexpr std::size_t wide_max = 1024;
 struct WideTable {
   const std::string_view* keys;
@@ -151,7 +151,7 @@ class ObjectMembers {
     for (std::size_t i = 0; i < count; ++i) {
       const ObjectMember& member = members[i];
       members_[i] = member;
-      // A key with escapes is never the likely one: it is found by its name.
+      // A key with escapes is never predicted; it is found by its name instead.
       const bool is_plain = member.name.data() == nullptr;
       keys_[i] = is_plain ? member.key : std::string_view();
       names_[i] = is_plain ? member.key.substr(1, member.key.size() - 3) : member.name;
@@ -189,7 +189,7 @@ class ObjectMembers {
   std::array<ObjectMember, count> members_{};
   std::uint64_t required_ = 0;
 };
-// For at most 64 members; unlisted members are not kept.
+// For objects with at most 64 members; unlisted members are not kept.
 template <std::size_t count>
 using Members = ObjectMembers<count, std::uint8_t>;
 template <std::size_t count>
@@ -199,7 +199,7 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
 void read_object(Reader& in, const WideTable& table, void* object, Violations& wrong);
 void write_object(Writer& out, const ObjectTable& table, const void* object);
 void write_object(Writer& out, const WideTable& table, const void* object);
-// Reads an object without members.
+// Reads an object for which no members are listed.
 void read_empty_object(Reader& in, bool is_strict, Violations& wrong);
 
 // Reads and checks a T.
@@ -220,14 +220,14 @@ void read_nullable(Reader& in, std::optional<T>& value, Violations& wrong) {
 }
 template <class T, Read<T> read>
 void read_member(Reader& in, void* member, Violations& wrong);
-// This is not inlined, because most of it moves the elements to a larger block. The first block has room for a few
-// small elements.
+// The function is not inlined, because most of its code moves the elements to a larger block. The first block has space
+// for a few small elements.
 template <class T>
 [[gnu::noinline]] void* add_element(void* list) {
   constexpr std::size_t first_room = sizeof(T) <= 96 ? 4 : 1;
   auto& elements = *static_cast<std::vector<T>*>(list);
   if (elements.size() == elements.capacity()) elements.reserve(elements.empty() ? first_room : 2 * elements.size());
-  // Without this the compiler would generate the growth twice.
+  // Without this line, the compiler would generate the code for growth twice.
   if (elements.size() == elements.capacity()) __builtin_unreachable();
   return __builtin_addressof(elements.emplace_back());
 }
@@ -267,8 +267,8 @@ bool read_other(Reader& in, void* map, std::string_view key, Violations& wrong) 
   return is_new;
 }
 
-// Readers for the tables: a T; a std::optional<T> that is not null when it is present; a Patch<T>; a Box<T> that is not
-// null, and one that may be; a Patch<Box<T>>.
+// Functions that read members, for the tables: a T; a std::optional<T> that must not be null if it is present; a
+// Patch<T>; a Box<T> that must not be null; a Box<T> that may be null; a Patch<Box<T>>.
 template <class T, Read<T> read>
 void read_member(Reader& in, void* member, Violations& wrong) {
   read(in, *static_cast<T*>(member), wrong);
@@ -323,9 +323,9 @@ void write_nullable(Writer& out, const std::optional<T>& value) {
     out.null();
   }
 }
-// Writers for the tables, matching the readers: a T, which may be a std::optional that is written as null; a
-// std::optional that is left out; a Patch; a Box that is not null, one that is left out, and one that may be null; a
-// Patch<Box<T>>.
+// Functions that write members, for the tables: a T, which may be a std::optional that is written as null; a
+// std::optional that is left out; a Patch; a Box that is not null, a Box that is left out, and a Box that may be null;
+// a Patch<Box<T>>.
 template <class T, Write<T> write>
 void write_member(Writer& out, std::string_view key, const void* member) {
   out.quoted_key(key);
@@ -403,7 +403,7 @@ void write_map(Writer& out, const std::map<std::string, T>& map) {
   out.end_object();
 }
 
-// Reports why a value is wrong; does nothing for a valid one.
+// Reports why a value is wrong; does nothing if the value is valid.
 inline void judge(Reader& in, Complaint why) noexcept {
   if (why) in.fail(why.message, nullptr, why.keyword);
 }
@@ -412,9 +412,10 @@ inline void judge_container(Reader& in, Complaint why, Violations& wrong) {
 }
 // Counted in characters.
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept;
-// Returns the violated keyword for a text of the wrong length: "maxLength" when it is too long, else "minLength".
+// For a text of the wrong length, returns the keyword that it violates: "maxLength" when it is too long, else
+// "minLength".
 [[gnu::cold]] const char* length_keyword(std::string_view text, std::size_t most) noexcept;
-// Computed as in decimal: 0.3 is a multiple of 0.1.
+// The calculation uses the decimal digits: 0.3 is a multiple of 0.1.
 bool is_multiple(double number, double of) noexcept;
 bool is_size_multiple(std::uint64_t size, double of) noexcept;
 template <std::integral T>
@@ -422,12 +423,12 @@ bool is_multiple(T number, double of) noexcept {
   const auto bits = static_cast<std::uint64_t>(number);
   return is_size_multiple(number < 0 ? ~bits + 1 : bits, of);
 }
-// Whether no two elements are equal.
+// Whether all elements are different.
 bool are_different(const std::vector<std::string>& list);
 bool are_different(const std::vector<std::int32_t>& list);
 bool are_different(const std::vector<std::int64_t>& list);
 bool are_different(const std::vector<double>& list);
-// Reads an enum with at most 256 values.
+// Examines the elements of an enum with at most 256 values.
 template <class E>
   requires std::is_enum_v<E>
 bool are_different(const std::vector<E>& list) noexcept {
@@ -440,18 +441,18 @@ bool are_different(const std::vector<E>& list) noexcept {
   return true;
 }
 
-// Determines which alternative the next object is. It returns the index in `values` of the value of its member `name`;
-// or, without `name`, the index in `names` of the first name that the object has as a member. The object stays unread.
-// -1: it matches no alternative, and a violation was added.
+// Determines which alternative the next object is. Returns the index in `values` of the value of the object's member
+// `name`; the other function, which has no `name`, returns the index of the first of the `names` that a member of the
+// object has. The object is not consumed. -1: the object matches no alternative, and a violation was added.
 int choose_by_value(Reader& in, std::string_view name, std::span<const std::string_view> values, const char* expected,
                     Violations& wrong);
-// If `otherwise` is not -1, it is returned when the object has none of the names.
+// If the object has no member with any of the names, returns `otherwise`, unless `otherwise` is -1.
 int choose_by_name(Reader& in, std::span<const std::string_view> names, int otherwise, Complaint expected,
                    Violations& wrong);
-// Whether the next value is an object that has members with several of the names, or with at least `least` of them. It
-// stays unread.
+// Whether the next value is an object in which at least `least` of the names occur as members; `least` is 2 by default.
+// The value stays unread.
 bool has_several(Reader& in, std::span<const std::string_view> names, std::size_t least = 2);
-// Rejects the next value, whose kind is not allowed.
+// Rejects the next value, because its kind is not allowed.
 [[gnu::cold]] void refuse_kind(Reader& in, const char* expected);
 
 }  // namespace keel::json::internal

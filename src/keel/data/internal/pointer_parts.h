@@ -1,4 +1,4 @@
-// Writes the parts of a JSON Pointer (RFC 6901), with which violations say where they are.
+// Writes the parts of a JSON Pointer (RFC 6901), by which violations say where they are.
 
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace keel::internal {
 
-// Appends a name, without the '/' before it, to a Buffer or a std::string.
+// Appends a name to a Buffer or a std::string, without a '/' before the name.
 template <class Out>
 void append_name(Out& pointer, std::string_view name) {
   for (const char c : name) {
@@ -21,7 +21,8 @@ void append_name(Out& pointer, std::string_view name) {
   }
 }
 
-// Appends the index or key of an element of a list or a map, with the '/' before it; nothing when there is no element.
+// Appends the index or the key of an element of a list or a map, with a '/' before it; appends nothing if `element` is
+// empty.
 inline void append_element(std::string& pointer, const Check::Element& element) {
   switch (element.kind) {
     case Check::Element::Kind::None:

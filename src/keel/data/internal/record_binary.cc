@@ -1,4 +1,4 @@
-// Writes a Record as CBOR and MessagePack, and reads it from them.
+// Writes a Record as CBOR and MessagePack, and reads a Record from these formats.
 
 #include <array>
 #include <bit>
@@ -29,7 +29,7 @@ using binary::internal::unknown_count;
 template <class Format>
 struct Record::Forms::BinarySink {
   static constexpr bool is_ordered = true;
-  // Space for a short text with its head, which are copied together, or for any scalar.
+  // Space for a short text and its head, which are copied together, or for any scalar.
   static constexpr std::size_t short_room = 32;
   static_assert(Value::short_max < Format::text_heads);
   binary::Writer<Format>& writer;
@@ -45,7 +45,7 @@ struct Record::Forms::BinarySink {
     run.reserve(2 * short_room);
     text(Token::Text, key);
   }
-  // Needs short_room bytes of space.
+  // The caller must have reserved short_room bytes of space.
   void text(Token token, const Value& value) {
     const std::size_t size = value.bytes_[1];
     if (size > Value::short_max) [[unlikely]]
@@ -122,16 +122,17 @@ struct Record::Forms::BinarySink {
   }
 };
 
-// Reads bytes that skip() of a Reader has found well-formed: lengths and counts are right, and texts are UTF-8.
+// Builds a Record from bytes that the Reader's skip() has found to be well-formed: lengths and counts are right, and
+// texts are UTF-8.
 template <class Format>
 struct Record::Forms::BinaryBuilder {
   using Access = binary::internal::Access<Format>;
   binary::Reader<Format>& in;
   Arena* arena;
   const char* end = Access::end(in);
-  const char* wrong = nullptr;  // The value that a Record cannot represent.
+  const char* wrong = nullptr;  // The beginning of the value that a Record cannot represent.
 
-  // False: a Record cannot represent one of the values; `block` has the values before it.
+  // False: a Record cannot represent one of the values; `block` contains the values before that value.
   bool items(const char*& at, std::uint64_t count, bool is_record, Block*& block) {
     const char* const begin = at;
     const bool is_open = count == unknown_count;
@@ -144,10 +145,10 @@ struct Record::Forms::BinaryBuilder {
         continue;
       }
       const std::string_view key = name(at);
-      // A key that was encoded in pieces has been joined elsewhere in memory.
+      // If a key was encoded in pieces, the pieces have been joined elsewhere in memory.
       const char* const key_end = at != nullptr && key.data() + key.size() == at ? end : key.data() + key.size();
       if (at == nullptr) {
-        wrong = end;  // No value begins at `end`: tell_at() then reads on until the Reader itself reports the key.
+        wrong = end;  // No value begins at `end`, so tell_at() reads on until the Reader itself reports the wrong key.
         return false;
       }
       Value* const to = block->values() + block->value_count();
@@ -166,7 +167,7 @@ struct Record::Forms::BinaryBuilder {
     return false;
   }
 
-  // The position of a member's value.
+  // Returns the position of a member's value.
   const char* member(const char* at, std::size_t index) {
     const auto pass = [&] {
       Access::position(in) = at;
@@ -200,7 +201,7 @@ struct Record::Forms::BinaryBuilder {
     return text;
   }
 
-  // Reads the value at `at` with a function of the Reader.
+  // Reads the value at `at` by a function of the Reader.
   template <class F>
   bool ask(const char*& at, F&& f) {
     Access::position(in) = at;
@@ -301,7 +302,8 @@ struct Record::Forms::BinaryBuilder {
         return untagged(at, to);
     }
   }
-  // Reads the value after a tag without a meaning. It is a loop, because there may be more tags than nesting levels.
+  // Reads the value that follows a tag without a meaning. This is a loop and not recursion, because there may be more
+  // tags than nesting levels.
   bool untagged(const char*& at, Value& to) {
     for (;;) {
       Head head;
@@ -314,9 +316,9 @@ struct Record::Forms::BinaryBuilder {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // Reads a record of few fields with short names in one pass. Containers and long texts are skipped at first, and are
-  // made once everything is known to be well-formed. False for any other record and for malformed bytes, without any
-  // effect: the caller then reads in two passes, which report errors.
+  // Reads a record that has few fields with short names in one pass. Containers and long texts are skipped at first,
+  // and are made when all bytes are known to be well-formed. For any other record, or for malformed bytes, returns
+  // false without any effect: the caller then reads in two passes, which report errors.
   bool take_flat(const char*& at, std::uint64_t count, Block*& block) {
     if (count == 0 || count > Block::linear_max || Access::depth(in) == Access::depth_max(in)) return false;
     const Arena::Mark mark = arena != nullptr ? arena->mark() : Arena::Mark();
@@ -362,7 +364,7 @@ struct Record::Forms::BinaryBuilder {
     return at;
   }
 
-  // The end of the value at `at`; null when it is malformed.
+  // Returns the end of the value at `at`; null if the value is malformed.
   const char* pass(const char* at) {
     Access::position(in) = at;
     in.skip();
@@ -371,7 +373,7 @@ struct Record::Forms::BinaryBuilder {
 
   static constexpr std::ptrdiff_t short_room = 1 + Value::short_max;
 
-  // The end of the key; null when it is not a text, too long, or malformed.
+  // Returns the end of the key; null if the key is not a text, is too long, or is malformed.
   const char* take_name(const char* at, Value& to) {
     if (end - at >= short_room) [[likely]] {
       const std::size_t size = static_cast<std::uint8_t>(*at) - Format::text_byte;
@@ -388,7 +390,7 @@ struct Record::Forms::BinaryBuilder {
     std::memcpy(to.bytes_ + 2, at, Value::short_max);
   }
 
-  // The end of a value that has a common form and needs no memory; else null.
+  // Returns the end of a value that has a common form and needs no memory; null for any other value.
   [[gnu::always_inline]] const char* take_short(const char* at, Value& to) noexcept {
     if (end - at < short_room) [[unlikely]]
       return take_last(at, to);
@@ -417,7 +419,7 @@ struct Record::Forms::BinaryBuilder {
     if (const char* const behind = take_typed(Format(), at, to)) return behind;
     return take_other(at, to);
   }
-  // Reads times, UUIDs and the shortest doubles, in the form in which they are written.
+  // Reads times, UUIDs and the shortest doubles, if they have the form in which a Writer writes them.
   static const char* take_typed(Cbor, const char* at, Value& to) noexcept {
     if (*at == '\xC1') {
       std::uint64_t seconds = 0;
@@ -447,7 +449,7 @@ struct Record::Forms::BinaryBuilder {
     to.set(Kind::Uuid, keel::Uuid(id));
   }
 
-  // Reads the remaining values that consist only of a head, and short byte strings.
+  // Reads the other values that consist only of a head, and short byte strings.
   [[gnu::noinline]] const char* take_other(const char* at, Value& to) noexcept {
     Head head;
     const char* const behind = Format::take(at, end, head);
@@ -476,7 +478,7 @@ struct Record::Forms::BinaryBuilder {
         return nullptr;
     }
   }
-  // Reads a value near the end of the bytes, where each read is checked.
+  // Reads a value that is near the end of the bytes, and therefore checks each access.
   [[gnu::noinline]] const char* take_last(const char* at, Value& to) noexcept {
     if (at == end) return nullptr;
     const char* const behind = take_short_text(at, to);
@@ -499,7 +501,7 @@ void Record::Forms::read(binary::Reader<Format>& in, Record& record) {
   using Access = binary::internal::Access<Format>;
   record.clear();
   if (in.peek() != binary::Kind::Object) {
-    in.begin_object();  // Reports the kind that the value has instead.
+    in.begin_object();  // Reports that the value is not an object.
     return;
   }
   const char* const begin = Access::position(in);

@@ -1,4 +1,4 @@
-// Writes a Record as text and JSON, and reads it from JSON. Its binary forms are in record_binary.cc.
+// Writes a Record as text and JSON, and reads it from JSON. record_binary.cc does the same for the binary forms.
 
 #include <charconv>
 #include <cmath>
@@ -219,7 +219,7 @@ struct Record::Forms::JsonBuilder {
         break;
       }
       case json::Kind::None:
-        in.skip();  // Reports the kind that the value has instead.
+        in.skip();  // Reports the problem.
     }
   }
 
@@ -227,7 +227,8 @@ struct Record::Forms::JsonBuilder {
     const std::string_view text = in.number_text();
     if (in.failed()) return;
     const char* const end = text.data() + text.size();
-    if (text.find_first_of(".eE") == text.npos && text != "-0") {  // -0 is a double.
+    // -0 is stored as a double, because an integer has no negative zero.
+    if (text.find_first_of(".eE") == text.npos && text != "-0") {
       std::int64_t whole = 0;
       if (std::from_chars(text.data(), end, whole).ec == std::errc()) return to.set(Kind::Int64, whole);
       std::uint64_t large = 0;

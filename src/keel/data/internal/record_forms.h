@@ -1,4 +1,4 @@
-// Visits the values of a Record, for code that writes and reads its forms.
+// Visits the values of a Record, for the code that writes and reads the forms of a Record.
 
 #pragma once
 
@@ -23,10 +23,11 @@ struct Record::Forms {
   template <class Format>
   static void read(binary::Reader<Format>& in, Record& record);
 
-  // Calls for each value, in order: begin(is_record, size), name(key) and scalar(value), end(is_record).
+  // Calls these functions for each value, in order: begin(is_record, size), name(key) and scalar(value),
+  // end(is_record).
   template <class Sink>
   static void walk(const Block* block, bool is_record, Sink& sink, int depth) {
-    KEEL_EXPECT(depth < depth_max, "a Record that is nested more than 64 deep is written");
+    KEEL_EXPECT(depth < depth_max, "a Record that is nested more than 64 levels deep cannot be written");
     const std::size_t size = block != nullptr ? block->size : 0;
     sink.begin(is_record, size);
     std::array<std::uint8_t, Block::linear_max> few{};

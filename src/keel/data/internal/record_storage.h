@@ -1,4 +1,4 @@
-// The layout of a Record in memory; for code that builds and visits one.
+// The layout of a Record in memory; for code that builds a Record or visits its values.
 
 #pragma once
 
@@ -17,15 +17,16 @@
 
 namespace keel {
 
-// Stands before the values of an array, or before the alternating names and values of a record. If the block has room
-// for more than linear_max fields, the sorted order of the names follows them.
-struct alignas(8) Record::Block {                // Aligned like its values.
-  static constexpr std::size_t linear_max = 16;  // Up to this number of fields, a name is searched for linearly.
+// The head of a block, before the values of an array or before the alternating names and values of a record. If the
+// block has space for more than linear_max fields, the sorted order of the names follows the values.
+struct alignas(8) Record::Block {  // The head has the same alignment as the values.
+  // If a record has at most this many fields, a name is searched for linearly.
+  static constexpr std::size_t linear_max = 16;
 
   std::uint32_t size;
   std::uint32_t capacity;
   bool is_record;
-  bool is_sorted;  // Whether the fields are in the order of is_before().
+  bool is_sorted;  // Whether the fields are in the order that is_before() defines.
 
   Value* values() noexcept { return reinterpret_cast<Value*>(this + 1); }
   const Value* values() const noexcept { return reinterpret_cast<const Value*>(this + 1); }
@@ -35,11 +36,11 @@ struct alignas(8) Record::Block {                // Aligned like its values.
   const std::uint32_t* order() const noexcept { return const_cast<Block*>(this)->order(); }
   bool has_order() const noexcept { return is_record && capacity > linear_max; }
 
-  // The order of deterministic CBOR.
+  // The order of keys in deterministic CBOR.
   static bool is_before(std::string_view a, std::string_view b) noexcept {
     return a.size() != b.size() ? a.size() < b.size() : std::memcmp(a.data(), b.data(), a.size()) < 0;
   }
-  // The same order for two Values that are names.
+  // The order of keys in deterministic CBOR, for two Values that contain names.
   static bool is_before(const Value& a, const Value& b) noexcept {
     if (a.bytes_[1] != b.bytes_[1]) return a.bytes_[1] < b.bytes_[1];
     if (a.bytes_[1] == Value::is_long) [[unlikely]]
@@ -81,8 +82,8 @@ struct alignas(8) Record::Block {                // Aligned like its values.
     const std::uint32_t* const at = lower_bound(wanted);
     return at != order() + size && name(*at) == wanted ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
-  // Computes the sorted order, after fields have been appended without checks. Returns the index of the first field
-  // whose name an earlier field has as well, or `size`.
+  // Computes the sorted order after fields have been appended without checks. Returns the index of the first field
+  // whose name an earlier field also has, or `size`.
   std::size_t seal() noexcept {
     if (!is_record) return size;
     if (has_order()) sort();
@@ -104,7 +105,7 @@ struct alignas(8) Record::Block {                // Aligned like its values.
   }
 };
 
-// For code that works on the memory of a Record; `arena` is the Record's arena, or null for the heap.
+// For code that works on the memory of a Record; `arena` is the Record's arena, or null if the Record uses the heap.
 struct Record::Storage {
   static Block* make(Arena* arena, bool is_record, std::size_t capacity) {
     KEEL_EXPECT(capacity < std::size_t{1} << 31, "an array or a record has too many values for a Record");
@@ -117,7 +118,7 @@ struct Record::Storage {
   static void free(Block* block, Arena* arena) noexcept {
     if (arena == nullptr) ::operator delete(block);
   }
-  // Returns a block with room for one more value, to which the values of `block` are moved; `block` is freed.
+  // Returns a block with space for one more value, into which the values of `block` have been moved; `block` is freed.
   static Block* grow(Block* block, bool is_record, Arena* arena);
 
   static void set_text(Value& value, Kind kind, std::string_view text, Arena* arena) {
@@ -128,7 +129,8 @@ struct Record::Storage {
       if (!text.empty()) std::memcpy(value.bytes_ + 2, text.data(), text.size());
       return;
     }
-    KEEL_EXPECT(text.size() <= std::numeric_limits<std::uint32_t>::max(), "a string of a Record is 4 GiB long");
+    KEEL_EXPECT(text.size() <= std::numeric_limits<std::uint32_t>::max(),
+                "a string in a Record must be shorter than 4 GiB");
     auto* const copied =
         static_cast<char*>(arena != nullptr ? arena->allocate(text.size(), 1) : ::operator new(text.size()));
     copy_short(copied, text.data(), text.size());
@@ -137,7 +139,7 @@ struct Record::Storage {
     std::memcpy(value.bytes_ + 4, &size, sizeof size);
     std::memcpy(value.bytes_ + 8, &copied, sizeof copied);
   }
-  // Sets a text. The bytes between it and `end` must be readable too, which makes copying faster.
+  // Sets a text. The bytes between the text and `end` must be readable too, which makes copying faster.
   static void set_text(Value& value, Kind kind, const char* at, std::size_t size, const char* end, Arena* arena) {
     if (size > Value::short_max || static_cast<std::size_t>(end - at) < Value::short_max) [[unlikely]] {
       return set_text(value, kind, {at, size}, arena);
@@ -152,11 +154,12 @@ struct Record::Storage {
 
   static void release(Value& value, Arena* arena) noexcept;
   static void release(Block* block, Arena* arena) noexcept;
-  // Copies a value of at most `left` levels; false when the value is deeper, and then `to` is unchanged.
+  // Copies a value that is nested at most `left` levels deep; if the value is nested more deeply, returns false and
+  // leaves `to` unchanged.
   static bool copy(Value& to, const Value& from, Arena* arena, int left);
   static Block* copy(const Block* from, Arena* arena, int left);
   static bool make_value(Value& to, const Input& from, Arena* arena, int left);
-  // The value of a field; a new field is null and the last one.
+  // Returns the value of a field; if the field does not exist, adds it at the end with the value null.
   static Value& field(Block*& block, std::string_view name, Arena* arena);
   static Value& push_back(Block*& block, Arena* arena);
   static void erase(Block* block, std::size_t index, Arena* arena) noexcept;

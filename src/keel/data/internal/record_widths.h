@@ -1,5 +1,5 @@
-// Gives the numbers of a Record the types that they have in the struct from which it was made: it was made through
-// CBOR, which does not keep the widths of numbers.
+// Gives the numbers in a Record the types that they have in the struct from which the Record was made. This step is
+// necessary because the Record was made from CBOR, which does not keep the widths of numbers.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace keel {
 
-// `to` was made from the fields of `from`; the elements of lists are in the same order.
+// `to` must have been made from the fields of `from`, so that the elements of lists have the same order.
 struct Record::Widths {
   template <class T>
   static void keep_fields(const T& from, const Record& to) {
@@ -50,7 +50,7 @@ struct Record::Widths {
            std::same_as<T, keel::Uuid> || TextValue<T>;
   }
 
-  // `of` is a Record or a Value.
+  // `of` is either a Record or a Value.
   template <class T, class Of>
   static void each_field(const T& from, const Of& of) {
     Fields<T>::visit(from, [&of](const auto&... field) {
@@ -59,12 +59,12 @@ struct Record::Widths {
     });
   }
 
-  // Nothing to do when the Record has no such value.
+  // `to` is null if the Record does not have this value; then nothing is done.
   template <class T>
   static void keep(const T& from, const Value* to) {
     if constexpr (is_number<T>()) {
       if (to == nullptr) return;
-      // The payload of an integer is the same in all types that hold it.
+      // Integers of all types are stored in the same way, so only the type is replaced.
       const_cast<Value*>(to)->bytes_[0] = static_cast<unsigned char>(Input(from).scalar_.kind());
     } else if constexpr (std::same_as<T, Record>) {
       for (const Field field : from) keep_value(field.value, to == nullptr ? to : to->find(field.name));
@@ -90,7 +90,7 @@ struct Record::Widths {
   }
   template <class Variant, class... T>
   static void keep_alternative(const Variant& from, const Value* to, keel::internal::TypeList<T...>) {
-    using std::get;  // Without this, the name would mean Record::get().
+    using std::get;  // Without this declaration, `get` would mean Record::get().
     std::size_t i = 0;
     ((i++ == from.index() ? keep(get<T>(from), to) : void()), ...);
   }

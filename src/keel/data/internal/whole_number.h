@@ -1,4 +1,4 @@
-// Recognises a JSON number that is an integer, whatever its notation. Tested by json_numbers_test.cc.
+// Recognises a JSON number that is an integer, in any notation. Tested by json_numbers_test.cc.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace keel::json::internal {
 
-// Returns the keyword of JSON Schema that a number below the range (is_below), or above it, violates. The keyword is
-// the one with which json_schema.h describes the type: int32 and int64 are formats.
+// Returns the keyword of JSON Schema that a number below the range (if is_below) or above the range violates. This is
+// the keyword by which json_schema.h describes the range of the type: int32 and int64 are formats.
 constexpr const char* range_keyword(const IntegerRange& range, bool is_below) noexcept {
   if (range.least <= -0x8000'0000LL || (!is_below && range.most == ~std::uint64_t{0})) return "format";
   return is_below ? "minimum" : "maximum";
@@ -18,19 +18,20 @@ constexpr const char* range_keyword(const IntegerRange& range, bool is_below) no
 
 inline constexpr std::size_t whole_room = 32;
 
-// Writes a number with a fraction or an exponent to `room` as the integer that it is: 16.0 becomes "16", 1e3 becomes
-// "1000". False: the number is not an integer. If the number has more digits than any integer type can hold, only some
-// are kept, but still too many for any type.
+// Converts a number that has a fraction or an exponent to an integer, in `room`: 16.0 becomes "16", 1e3 becomes "1000".
+// Returns false if the number is not an integer. If the number has more digits than any integer type can hold, only
+// some of the digits are kept, but still more than any integer type can hold.
 inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
   constexpr long digits_max = 24;
   char* to = room;
   const char* at = raw.data();
   const char* const end = at + raw.size();
   if (*at == '-') *to++ = *at++;
-  // The number of significant digits before the point; if negative, the number of zeros right after it.
+  // The number of significant digits before the point; a negative value is the number of zeros directly after the
+  // point.
   long before = 0;
   long digits = 0;
-  long significant = 0;  // The number of digits up to the last one that is not 0.
+  long significant = 0;  // The number of digits up to the last digit that is not 0.
   bool is_behind = false;
   char* const first = to;
   for (; at != end && *at != 'e' && *at != 'E'; ++at) {
@@ -39,7 +40,7 @@ inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
       continue;
     }
     if (!is_behind) ++before;
-    // A leading zero is not a significant digit; after the point it only moves the point.
+    // A leading zero is not a significant digit; a leading zero after the point only shifts the digits that follow.
     if (digits == 0 && *at == '0') {
       --before;
       continue;
@@ -62,7 +63,7 @@ inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
     }
     if (is_negative) exponent = -exponent;
   }
-  const long size = before + exponent;  // The number of digits of the integer.
+  const long size = before + exponent;  // How many digits the integer has.
   if (size < significant) return false;
   const long written = size < digits_max ? size : digits_max;
   for (long i = digits; i < written; ++i) first[i] = '0';
