@@ -62,7 +62,7 @@ App::App(Program program, config::Versions& config, SettingsIn settings_in, cons
 App::~App() {
   stop_modules(systems_->settings.common.stop_timeout);
   systems_.reset();
-  // Threads that ended have returned their blocks to this thread, which does not use them.
+  // The threads that have ended returned their memory blocks to this thread, which does not need the blocks.
   pool_trim();
 }
 
@@ -158,26 +158,26 @@ sessions::Registry& App::sessions(const sessions::Handlers& handlers, sessions::
 
 Address App::messages_address() const { return systems_->messages.address(); }
 
-// A call that comes too late is a Bug, not a failed check: in a handler, only the request fails.
+// A late call throws a Bug instead of ending the process, so that in a handler only the request fails.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
   throw std::logic_error(std::string("App::") + call +
                          " was called while the application runs: call it before run(), " +
-                         "where the service is made");
+                         "in the code that sets up the service");
 }
 
 void App::ensure(std::string_view name) {
   if (io::Loop::current() != nullptr && !systems_->lifecycle.runs(name)) {
     throw std::logic_error("\"" + std::string(name) +
-                           "\" was requested on a worker, which cannot wait until it starts: request it in the "
+                           "\" was requested on a worker, which cannot wait for its start: request it in the "
                            "constructor of the service, and keep the reference");
   }
   internal::Supervision& supervision = *supervision_;
-  const bool is_main = supervision.is_main_thread();  // Signals belong to the main thread.
+  const bool is_main = supervision.is_main_thread();  // The main thread handles the signals.
   auto ensured = systems_->lifecycle.ensure(name, [&] { return is_main && supervision.is_stop_asked(); });
   if (ensured) return;
   if (!is_main || !supervision.stop_asked()) fail_start(ensured.error());
-  const int code = stop_modules(systems_->settings.common.stop_timeout);  // main cannot be resumed from here.
+  const int code = stop_modules(systems_->settings.common.stop_timeout);  // main() cannot continue after a stop.
   systems_->logging.flush();
   _exit(code);
 }
@@ -185,13 +185,13 @@ void App::ensure(std::string_view name) {
 // --- Failed start.
 
 void App::fail_start(const Error& error) {
-  // A module that is starting cannot wait for the modules to stop: run() does, once this start has ended.
+  // A starting module cannot wait until all modules have stopped: run() stops the modules after this start has ended.
   systems_->lifecycle.leave_start(error);
   if (supervision_->is_main_thread()) systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
   end_start(error);
 }
 
-// The configuration has a mistake that is found only now.
+// Ends the start because the configuration has a mistake that was not found when the configuration was loaded.
 void App::refuse(const Error& error) {
   if (error.errno_value() == EMFILE || error.errno_value() == ENFILE) fail_start(error);
   systems_->is_refused = true;
@@ -212,7 +212,7 @@ void App::end_start(const Error& met) {
   print(error.describe());
   for (const std::string& line : systems_->addresses.further()) print(line);
   std::fflush(stderr);
-  // Ends the process without destructors, because modules that did not stop may still use objects of main.
+  // Ends the process without running destructors, because modules that did not stop may still use objects of main().
   _exit(EXIT_FAILURE);
 }
 
@@ -240,7 +240,7 @@ int App::run() {
   return drain();
 }
 
-// Starts everything up to the point where requests are served. After an error, everything has been stopped again.
+// Starts all modules, until requests are served. After an error, all modules have been stopped again.
 Result<> App::start() {
   Systems& systems = *systems_;
   internal::Supervision& supervision = *supervision_;
@@ -289,7 +289,7 @@ void App::add_listeners() {
   systems.service.add_module();
 }
 
-// All parts serve now, so the predecessor may end, and a successor may connect.
+// All modules serve now, so the predecessor may end, and a successor may connect.
 void App::relieve_predecessor() {
   Systems& systems = *systems_;
   if (systems.succession.has_predecessor()) {
@@ -335,7 +335,7 @@ int App::drain() {
     log_.info("a successor has taken over",
               log::field("process", static_cast<std::int64_t>(systems.succession.successor())));
   }
-  // The message of a successor that is ready and a signal that arrives at the same moment do not count as two signals.
+  // A signal that arrives at the same moment as the message of a ready successor does not count as a second signal.
   supervision.begin_stop(/*forget=*/is_taken);
   const HttpSettings& http = settings().network.http;
   const Duration most = http.drain_timeout + systems.messages.drain_timeout() + systems.settings.common.stop_timeout;
@@ -345,7 +345,7 @@ int App::drain() {
     supervision.tell(supervision.supervisor().stopping("draining"));
     supervision.tell(supervision.supervisor().extend(http.drain_delay + most + 5_s));
   }
-  // Readiness fails for load balancers, unless a successor serves the same address.
+  // Readiness fails, so that load balancers send no more requests, unless a successor serves the same address.
   if (handed != Handover::State::Kept) {
     systems.admin.begin_drain();
   } else {
@@ -390,7 +390,7 @@ int App::stop_modules(Duration deadline) {
   }
   log_.info("stopped", log::field("took", report.took));
   if (report.is_complete()) return 0;
-  // Ends the process without destructors, because modules that hang may use any object.
+  // Ends the process without running destructors, because modules that hang may use any object.
   systems.logging.flush();
   std::fflush(stderr);
   _exit(EXIT_FAILURE);

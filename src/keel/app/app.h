@@ -13,7 +13,7 @@
 //   int main(int argc, char** argv) { return app::run<Accounts>("accounts", argc, argv); }
 //
 // A test runs the same class in a simulation: app::TestApp<Accounts> (app/testing/test_app.h). Instead of calling
-// app::run(), main() can take the same steps itself:
+// app::run(), main() can carry out the same steps itself:
 //
 //   auto config = app::load_or_exit("accounts", argc, argv);
 //   app::App app("accounts", config);
@@ -28,7 +28,7 @@
 // of the start with its times (JSON; ?format=text: a table).
 //
 // Only the admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and the pages below /admin
-// (docs/operations.md). health() has the checks of app/checks.h; an application adds its own before run().
+// (docs/operations.md). health() contains the checks of app/checks.h; an application adds its own checks before run().
 //
 // Signals:
 //   SIGTERM, SIGINT  Readiness fails, the listeners close, and requests in progress are finished with Connection: close
@@ -40,24 +40,24 @@
 //                    network.http change; a setting that needs a restart causes a warning; after a mistake, or when an
 //                    applier fails, nothing changes, and the log says so. Log files are reopened by their path.
 //   SIGQUIT          The log gets the position of every worker, with its stack, last requests and live tasks.
-// A service manager that requests notifications (sd_notify(3)) receives one for each step, and its watchdog receives
-// one regularly while every worker's loop runs.
+// A service manager that requests notifications (sd_notify(3)) receives a notification at each step, and a watchdog
+// notification regularly while every worker's loop runs.
 //
-// Listening sockets may come from a service manager (listeners.h), or from the running process, which hands them over
-// (network.handover.path, handover.h); otherwise the App binds them.
+// Listening sockets may come from a service manager (listeners.h), or from the process that is already running, which
+// hands them over (network.handover.path, handover.h); otherwise the App binds them.
 //
-// The versions of the program (program.h) and of Keel are in the response to --version, in the log line "ready", in
+// The versions of the program (program.h) and of Keel are in the output of --version, in the log line "ready", in
 // /admin/start and in the metrics app_build_info and keel_build_info.
 //
 // Errors:   an error that prevents the start is written to standard error as one line, and the exit code is 1 (2 for an
-//           error of the configuration); each address at which the App cannot listen gets its own line. Another line
-//           names the parts that did not stop within common.stop_timeout: the process then ends without waiting for
-//           them and without running destructors. A call at the wrong time (serve() after run() has begun, or the first
-//           pool() in a handler) throws std::logic_error, whose message says what to do instead.
-// Threads:  all calls on the main thread; database(), pool(), client(), message_pool() and runtime() also in a module's
-//           start, settings() and messages_address() on any thread.
-// Lifetime: objects that handlers refer to are made before run() and outlive it; the router outlives the App's run(),
-//           and the configuration outlives the App.
+//           error of the configuration); each address at which the App cannot listen gets its own line. If parts did
+//           not stop within common.stop_timeout, another line names these parts; the process then ends without waiting
+//           for them and without running destructors. A call at the wrong time (serve() after run() has begun, or the
+//           first pool() in a handler) throws std::logic_error, whose message says what to do instead.
+// Threads:  all calls on the main thread; database(), pool(), client(), message_pool() and runtime() may also be called
+//           in a module's start, and settings() and messages_address() on any thread.
+// Lifetime: make objects that handlers refer to before the call of run(); these objects must outlive run(). The router
+//           must outlive run(), and the configuration must outlive the App.
 
 #pragma once
 
@@ -119,8 +119,8 @@ config::Reloadable<S> load_or_exit(const Program& program, int argc, char** argv
 
 class App {
  public:
-  // Starts logging and begins to start the workers, without waiting for them. Construct it before any other thread
-  // starts. `config` holds Settings or a struct that derives from it.
+  // Starts logging and begins to start the workers, without waiting for them. Construct the App before any other thread
+  // starts. `config` holds Settings or a struct that derives from Settings.
   template <class S>
   App(Program program, config::Reloadable<S>& config)
       : App(
@@ -131,96 +131,101 @@ class App {
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  // The settings that are in effect. A reload creates new ones; a reference to these does not change.
+  // The settings that are currently in effect. A reload creates new settings; a reference to the earlier settings stays
+  // valid and does not change.
   const Settings& settings() const noexcept { return settings_in_(config_.value()); }
-  // The settings with the application's own sections. Throws a Bug (base/bug.h) unless S is the type that the
+  // The settings, including the application's own sections. Throws a Bug (base/bug.h) unless S is the type that the
   // configuration was loaded as.
   template <class S>
   const S& settings(std::source_location place = std::source_location::current()) const {
     if (type_ != &internal::type_of_settings<S>) [[unlikely]]
-      throw_bug("App::settings<S>() needs the type that the configuration was loaded as", place);
+      throw_bug("S in App::settings<S>() must be the type into which the configuration was loaded", place);
     return *static_cast<const S*>(config_.value());
   }
   io::Runtime& runtime();
   metrics::Registry& metrics() noexcept { return registry_; }
   Health& health() noexcept { return health_; }
 
-  // The configured database, opened and migrated at the first call.
+  // The configured database, which the first call opens and migrates.
   db::Database& database();
-  // The pool `name` of thread.pools, which the first call makes. A pool that is not listed there has thread.pool_size
-  // threads or, with thread.autoscale, as many as its jobs need. For blocking or heavy work: co_await
-  // resume_on(app.pool("images")). The pool ends after the servers have drained.
+  // The thread pool `name`, which the first call makes with the settings in thread.pools. A pool that thread.pools does
+  // not list has thread.pool_size threads or, with thread.autoscale, as many as its jobs need. For blocking or heavy
+  // work: co_await resume_on(app.pool("images")). The pool ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
-  // An HTTP client for all workers: co_await payments.get("/charges/7") in a handler or in background work, on
-  // whichever worker that is (http/client/shared_client.h). It may be used immediately, has metrics with client="NAME",
-  // and ends after the servers have drained and the background work has ended. network.clients.NAME overrides
-  // `options`; an invalid base_url prevents the start. Call it once for each name, which consists of lower-case
-  // letters, digits and '_'.
+  // An HTTP client for all workers: a handler or background work on any worker calls co_await
+  // payments.get("/charges/7") (http/client/shared_client.h). The client may be used immediately, has metrics with
+  // client="NAME", and ends after the servers have drained and the background work has ended. network.clients.NAME
+  // overrides `options`; an invalid base_url prevents the start. Call client() once for each name; a name consists of
+  // lower-case letters, digits and '_'.
   http::SharedClient& client(http::ClientOptions options);
-  // A pool of connections for messages, for all workers: co_await rooms.request<Celsius>(average) in a handler or in
-  // background work, on whichever worker that is (net/messages/shared_pool.h). It may be used immediately, has metrics
-  // with name="NAME", degrades the health while no endpoint can be reached, and ends after the servers have drained and
-  // the background work has ended. network.pools.NAME overrides `options`; a pool without endpoints prevents the start.
-  // Call it once for each name, which follows the same rules as the name of a client.
+  // A pool of connections for messages, for all workers: a handler or background work on any worker calls co_await
+  // rooms.request<Celsius>(average) (net/messages/shared_pool.h). The pool may be used immediately, has metrics with
+  // name="NAME", sets the health to "degraded" while it can reach no endpoint, and ends after the servers have drained
+  // and the background work has ended. network.pools.NAME overrides `options`; a pool without endpoints prevents the
+  // start. Call message_pool() once for each name; the name follows the same rules as the name of a client.
   messages::SharedPool& message_pool(std::string_view name);
   messages::SharedPool& message_pool(std::string_view name, messages::PoolOptions options);
-  // Adds a part of the application: run() starts it, with the modules that it needs, before the service listens (a lazy
-  // one: at its ensure()), and stops it after the last request. Its stop is bounded by common.stop_timeout.
+  // Adds a part of the application: run() starts it, with the modules that it needs, before the service listens, and
+  // stops it after the last request. A lazy module starts when ensure() is called for it. The time for its stop is
+  // limited by common.stop_timeout.
   void module(Module module);
-  // Starts a lazy module, unless it runs already, and waits until it runs.
+  // Starts a lazy module if it does not run yet, and waits until the module runs.
   void ensure(std::string_view name);
-  // Adds the application's own objects, which a Container made: those with start() or stop() become modules, and GET
-  // /admin/graph shows all of them (JSON; ?format=text: a tree). Call it once, before run(). `services` must outlive
-  // run() and must not be moved.
+  // Adds the application's own objects, which a Container made: objects with start() or stop() become modules, and GET
+  // /admin/graph shows all of the objects (JSON; ?format=text: a tree). Call services() once, before run(). `services`
+  // must outlive run() and must not be moved.
   void services(const Services& services);
-  // Adds work that runs on the first worker, independently of requests; background_work.h describes when it runs, what
-  // happens when it fails, and its metrics. The work of at_start ends before the service listens: its error prevents
-  // the start, and so does exceeding common.start_timeout. Repeated and continuous work begins after it. After the last
-  // request all work is asked to end and waited for; only then are the modules stopped that were added before run().
-  // GET /admin/background shows the work. Call it before run().
+  // Adds work that runs on the first worker, independently of requests; background_work.h describes when the work runs,
+  // what happens when it fails, and its metrics. The work of at_start ends before the service listens; if this work
+  // fails or exceeds common.start_timeout, the service does not start. Repeated and continuous work begins after the
+  // at_start work. After the last request, run() asks all background work to end, and waits until it has ended; only
+  // then does run() stop the modules that were added before run(). GET /admin/background shows the work. Call these
+  // functions before run().
   void at_start(std::string name, BackgroundWork::Work work);
   void every(Duration period, std::string name, BackgroundWork::Work work, EveryOptions options = {});
   void daily(std::string_view time_of_day, std::string name, BackgroundWork::Work work, DailyOptions options = {});
   void background(std::string name, BackgroundWork::Work work, BackgroundOptions options = {});
-  // Adds a page to the admin listener; the objects that it shows must outlive run(). Call it before run(); a path that
-  // already exists is a bug.
+  // Adds a page to the admin listener; the objects that the page shows must outlive run(). Call admin_page() before
+  // run(); a path that another page already has is a bug.
   void admin_page(telemetry::AdminPage page);
-  // Serves `router` at network.http's address from run() on.
+  // Serves `router` at the address of network.http, once run() has begun.
   void serve(const http::Router& router);
 
-  // Serves messages at network.messages' address from run() on, on every worker (net/messages/server.h): the handlers,
-  // and on_open and on_closed of the options, are called on all workers and must outlive run(). network.messages
-  // overrides the other options. The message server starts before http and stops after it. Requests in progress are
-  // finished within network.messages.drain_timeout_sec. Its metrics have name="messages". Once; before run().
+  // Serves messages at the address of network.messages on every worker, once run() has begun (net/messages/server.h):
+  // the handlers, and on_open and on_closed of the options, are called on all workers and must outlive run().
+  // network.messages overrides the other options. The message server starts before http and stops after it. Requests in
+  // progress are finished within network.messages.drain_timeout_sec. The metrics of the server have name="messages".
+  // Once; before run().
   void messages(const messages::Handlers& handlers);
   void messages(const messages::Handlers& handlers, messages::ServerOptions options);
-  // Sessions over the same connections, with or without messages() (net/sessions/server.h): the handlers and
-  // `authenticate` are called on all workers and must outlive run(). network.messages.sessions overrides the other
-  // options. The registry has the sessions of all workers, lives as long as the App, and is shown at /admin/sessions.
-  // Once; before run().
+  // Serves sessions over the connections for messages, whether or not messages() is called (net/sessions/server.h): the
+  // handlers and `authenticate` are called on all workers and must outlive run(). network.messages.sessions overrides
+  // the other options. The registry has the sessions of all workers, lives as long as the App, and is shown at
+  // /admin/sessions. Once; before run().
   sessions::Registry& sessions(const sessions::Handlers& handlers);
   sessions::Registry& sessions(const sessions::Handlers& handlers, sessions::ServerOptions options);
   // The address at which messages are served; once the service runs, port 0 is replaced by the port that the system
   // chose.
   Address messages_address() const;
 
-  // Starts the parts that were added, logs the addresses, waits for a signal, drains and stops everything. The exit
-  // code: 0 when every accepted request got its response and everything has stopped.
+  // Starts the modules that were added, logs the addresses, waits for a signal, drains the servers and stops all
+  // modules. The exit code: 0 when every accepted request got its response and everything has stopped.
   int run();
 
-  // Ends a process that cannot continue: running modules are stopped (when called on the main thread), logs are
-  // flushed, `reason` is written to standard error as one line, and the exit code is 1. Within a module's start it
-  // throws an exception that ends that start with `reason`; run() then stops the other modules.
+  // Ends a process that cannot continue: running modules are stopped (if the call is made on the main thread), logs are
+  // flushed, `reason` is written to standard error as one line, and the exit code is 1. Within a module's start, this
+  // function throws an exception that ends that start with `reason`; run() then stops the other modules.
   [[noreturn]] void fail_start(const Error& error);
 
  private:
   friend class AppUnderTest;
   struct Systems;
   using SettingsIn = const Settings& (*)(const void* value);
-  // `platform`: null stands for the system.
+  // `platform` is used instead of the system; null: the App uses the system.
   App(Program program, config::Versions& config, SettingsIn settings_in, const void* type,
       const internal::Platform* platform = nullptr);
-  // Used by an AppUnderTest, which calls start() and stop() instead of run(). Abrupt: connections are reset.
+  // For AppUnderTest, which calls start() and stop() instead of run(). Abrupt: connections are reset instead of
+  // drained.
   enum class Stop : std::uint8_t { Drained, Abrupt };
   Result<> start();
   void stop(Stop how);
@@ -240,7 +245,7 @@ class App {
   const SettingsIn settings_in_;
   const void* const type_;
   const internal::Platform& platform_;
-  // Declared first, so that signals are blocked before any other thread exists.
+  // This member is declared first, so that signals are blocked before any other thread exists.
   std::unique_ptr<internal::Supervision> supervision_;
   metrics::Registry registry_;
   Health health_{&registry_};

@@ -109,7 +109,7 @@ TEST_F(Clients, go_through_the_proxy_of_the_configuration_whose_password_is_not_
   EXPECT_EQ(answer, "payments said {\"x\":7}");
   EXPECT_NE(page.find("proxy_file:"), std::string::npos) << page;
   EXPECT_EQ(page.find("hidden"), std::string::npos) << page;
-  EXPECT_NE(log().find("a client goes through a proxy"), std::string::npos) << log();
+  EXPECT_NE(log().find("an HTTP client uses a proxy"), std::string::npos) << log();
   EXPECT_NE(log().find("http://127.0.0.1:" + std::to_string(service_.port())), std::string::npos) << log();
   EXPECT_EQ(log().find("hidden"), std::string::npos) << log();
 }
@@ -136,7 +136,7 @@ TEST_F(Clients, whose_proxy_is_none_prevent_the_start) {
   prepare = [&](App& app) { app.client({.name = "payments", .proxy = "socks5://user:hidden@proxy"}); };
 
   EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2),
-              "network.clients.payments.proxy: a proxy must be called with http");
+              "network.clients.payments.proxy: the client must connect to the proxy with http");
 }
 
 TEST_F(Clients, whose_base_url_is_none_prevent_the_start) {

@@ -125,7 +125,8 @@ TEST_F(HttpsApps, do_not_start_where_the_port_of_https_is_taken) {
       run({"--network.https.certificate=" + path("shop.pem"), "--network.https.port=" + std::to_string(taken.port())},
           {}),
       ::testing::ExitedWithCode(1),
-      "network.https: another process listens there: stop it .ss -ltnp names it., or change network.https.port: .*" +
+      "network.https: another process listens there: stop it .ss -ltnp shows its name., or change network.https.port: "
+      ".*" +
           std::to_string(taken.port()));
   ::close(other);
 }

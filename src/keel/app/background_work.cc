@@ -35,7 +35,7 @@ Duration pause_after(int failures, Duration first, Duration most) noexcept {
   return bound - random_part(bound / 2);
 }
 
-// The number of beats before `at`, counted from `beat` on.
+// The number of scheduled runs before `at`; the first scheduled run is at `beat`.
 std::uint64_t beats_before(Instant at, Instant beat, Duration period) noexcept {
   if (at <= beat) return 0;
   return static_cast<std::uint64_t>(((at - beat).count_ns() - 1) / period.count_ns() + 1);
@@ -61,7 +61,8 @@ Timestamp next_at(Timestamp from, Duration time_of_day) noexcept {
 
 Timestamp wall_now() noexcept { return Timestamp::from_unix_ns(Host::current().wall_ns()); }
 
-// If a callable that is not a coroutine throws before it returns a task, the exception becomes an error of this task.
+// If a callable that is not a coroutine throws an exception instead of returning a task, the exception becomes the
+// error of this task.
 Task<> call(const BackgroundWork::Work& work) { co_await work(); }
 
 struct WorkMetrics {
@@ -78,9 +79,10 @@ struct WorkMetrics {
         last_success(registry.gauge("background_last_success_timestamp_seconds",
                                     "When the last successful run of background work ended", {{"work", name}})) {}
   static metrics::Counter skipped(metrics::Registry& registry, std::string_view name, std::string_view reason) {
-    return registry.counter("background_skipped_total",
-                            "Runs of repeated work that were skipped because an earlier run took too long or failed",
-                            {{"work", name}, {"reason", reason}});
+    return registry.counter(
+        "background_skipped_total",
+        "Scheduled runs of repeated work that were skipped because an earlier run took too long or failed",
+        {{"work", name}, {"reason", reason}});
   }
 
   metrics::Counter runs;
@@ -126,7 +128,7 @@ struct BackgroundWork::Piece : Start<void> {
   Piece(BackgroundWork& of, Work&& w) : owner(of), work(std::move(w)) {}
   static void ended(StartCore& start) noexcept {
     auto& piece = static_cast<Piece&>(start);
-    // Only a cancelled wait could cause this error: run() keeps the errors of the work.
+    // Only a cancelled wait could have caused this error, because run() keeps the errors of the work.
     (void)piece.take();
     piece.owner.note_over(piece);
   }
@@ -135,11 +137,11 @@ struct BackgroundWork::Piece : Start<void> {
   const Work work;
   EveryOptions options;
   std::optional<WorkMetrics> metrics;
-  Span span;          // The trace of this run.
-  Result<> result;    // The result of the last run.
-  int failures = 0;   // Failures in a row.
-  Duration pause;     // The pause before the next run.
-  Event over;         // This event is set once the work has begun and has ended.
+  Span span;  // The trace of the current run.
+  Result<> result;
+  int failures = 0;  // Consecutive failures.
+  Duration pause;
+  Event over;         // Set when the work, once begun, has ended.
   WorkStatus status;  // Guarded by mutex_.
 };
 
@@ -159,7 +161,7 @@ BackgroundWork::Piece& BackgroundWork::add(WorkStatus::Kind kind, std::string na
   for (const auto& piece : pieces_) {
     if (piece->status.name != name) continue;
     const std::string text = "two pieces of background work have the name \"" + name + '"';
-    check_failed("background work", 0, "the name is free", text.c_str());
+    check_failed("background work", 0, "the name of background work must be unique", text.c_str());
   }
   Piece& piece = *pieces_.emplace_back(std::make_unique<Piece>(*this, std::move(work)));
   if (registry_ != nullptr) piece.metrics.emplace(*registry_, name);
@@ -186,7 +188,7 @@ void BackgroundWork::daily(std::string_view time, std::string name, Work work, D
                         "\": expected hours and minutes in UTC such as 03:30");
   }
   KEEL_CHECK(options.jitter >= Duration() && options.jitter <= 12_h,
-             "the jitter of daily work is from zero to 12 hours");
+             "the jitter of daily work must be from zero to 12 hours");
   Piece& piece = add(Kind::Daily, std::move(name), std::move(work));
   piece.options.jitter = options.jitter;
   piece.options.time_limit = options.time_limit;
@@ -263,7 +265,7 @@ Task<> BackgroundWork::repeat(Piece& piece) {
 
 Task<> BackgroundWork::repeat_daily(Piece& piece) {
   const Duration at = piece.status.time_of_day;
-  constexpr Duration look_every = 60_s;  // The longest time until a change of the system clock is noticed.
+  constexpr Duration look_every = 60_s;  // A change of the system clock is noticed within this time.
   Timestamp beat = next_at(wall_now(), at);
   while (!is_stopping_) {
     const Duration later = random_part(piece.options.jitter);
@@ -271,8 +273,8 @@ Task<> BackgroundWork::repeat_daily(Piece& piece) {
       if (beat - clock > 2_d) beat = next_at(clock, at);  // The clock was set back by more than a day.
       co_await sleep_for(std::min(beat + later - clock, look_every));
     }
-    // If the clock was set forward by several days, this run counts for the last of these days; the days in between do
-    // not count as missed runs.
+    // If the clock was set forward by several days, this run counts as the run of the last of these days; the days
+    // before it do not count as missed runs.
     beat = std::max(beat, next_at(wall_now(), at) - 1_d);
     co_await run(piece, piece.options.time_limit);
     const Timestamp next = std::max(next_at(wall_now(), at), beat + 1_d);
@@ -292,7 +294,7 @@ Task<> BackgroundWork::keep_up(Piece& piece) {
   }
 }
 
-// Stores an error in the piece instead of returning it.
+// Stores an error in the piece of work instead of returning the error to the caller.
 Task<> BackgroundWork::run(Piece& piece, Duration time_limit) {
   const Instant began = now();
   note_begin(piece);
@@ -317,7 +319,8 @@ void BackgroundWork::note_end(Piece& piece, Duration took) {
   const bool has_failed = !piece.result && !is_stopped;
   const bool was_well = piece.status.kind == Kind::Background && took > options.backoff_max;
   piece.failures = has_failed ? (was_well ? 1 : piece.failures + 1) : 0;
-  const bool backs_off = has_failed && piece.status.kind != Kind::Daily;  // Daily work waits for its next day.
+  // Daily work that failed does not back off: its next run is on the next day.
+  const bool backs_off = has_failed && piece.status.kind != Kind::Daily;
   piece.pause = backs_off ? pause_after(piece.failures, options.backoff_first, options.backoff_max) : Duration();
   if (piece.metrics) {
     piece.metrics->running.set(0);
@@ -344,7 +347,8 @@ void BackgroundWork::note_end(Piece& piece, Duration took) {
   } else if (piece.status.kind == Kind::Daily) {
     log_.error("background work failed", log::field("work", piece.status.name), log::field("took", took),
                log::field("failures", piece.failures), piece.result.error());
-  } else if (piece.status.kind != Kind::AtStart) {  // start() returns the error of at_start work.
+    // The error of at_start work is not logged here, because start() returns the error.
+  } else if (piece.status.kind != Kind::AtStart) {
     log_.error("background work failed", log::field("work", piece.status.name), log::field("took", took),
                log::field("failures", piece.failures), log::field("pause", piece.pause), piece.result.error());
   }

@@ -1,14 +1,14 @@
-// keel/app/background_work.h — work independent of requests: before the service listens, repeatedly, or for as long as
-// the service runs.
+// keel/app/background_work.h — work that is independent of requests: it runs once before the service listens,
+// repeatedly, or for as long as the service runs.
 //
 //   app.at_start("warm", [&]() -> Task<> { co_await cache.load(); });               // before the service listens
 //   app.every(30_s, "expire", [&]() -> Task<> { co_await orders.expire(); });
 //   app.daily("03:30", "tidy", [&]() -> Task<> { co_await orders.tidy(); });          // each day, in UTC
 //   app.background("consume", [&]() -> Task<> { while (true) co_await handle(co_await queue.receive()); });
 //
-// All of it runs on one worker, so pieces of work can share data without a lock. Move work that would block
-// this worker to a pool (task/resume_on.h). An App has its own BackgroundWork; use this class to run it elsewhere, in a
-// simulation or a test:
+// All background work runs on one worker, so pieces of work can share data without a lock. If work would block this
+// worker, move the work to a pool (task/resume_on.h). An App has its own BackgroundWork; use this class directly in a
+// program without an App, in a simulation, or in a test:
 //
 //   BackgroundWork work;
 //   work.every(30_s, "expire", [&] { return orders.expire(); });
@@ -28,8 +28,8 @@
 //             repeat a run; setting it forward past the time of day makes the run begin then, once for all days in
 //             between. Local times are not supported, because daylight saving time makes a time of day occur twice on
 //             one day of the year and not at all on another.
-// background Begins when at_start is done. Work that returns is complete and not started again; work that fails is
-//             started again after a pause.
+// background Begins when the at_start work has completed. Work that returns is complete and is not started again; work
+//             that fails is started again after a pause.
 // Failures    An error or an exception ends only that run: it is logged once at level error and counted. After n
 //             failures in a row the pause is backoff_first * 2^(n-1), at most backoff_max, shortened at random by up to
 //             half. With every() the next run begins at the first beat after the pause (skipped beats have
@@ -41,19 +41,20 @@
 // Metrics     background_runs_total, background_failures_total, background_skipped_total{reason},
 //             background_run_seconds, background_running, background_last_success_timestamp_seconds, by `work`.
 //
-// Errors:    DeadlineExceeded: a run that took longer than time_limit is stopped and counts as a failure. start()
-//            returns the first error of the at_start work.
-// Ownership: the callables are kept until the BackgroundWork ends, so the captures of a lambda, also of a coroutine
-//            lambda, outlive each task that it makes. Objects that a callable refers to must outlive the
-//            BackgroundWork.
-// Threads:   at_start(), every(), daily() and background() before start(), on any one thread; start() and stop() on the
-//            loop; status() on any.
-// Cancel:    stop() stops each run: the operation that it awaits ends with Cancelled, which does not count as a
+// Errors:    DeadlineExceeded if a run takes longer than time_limit; such a run is stopped and counts as failed.
+//            start() returns the first error of the at_start work.
+// Ownership: the callables are kept until the BackgroundWork ends, so the captures of a lambda, including a lambda that
+//            is a coroutine, outlive each task that the lambda makes. Objects that a callable refers to must outlive
+//            the BackgroundWork.
+// Threads:   call at_start(), every(), daily() and background() before start(), all on the same thread (any thread);
+//            start() and stop() on the loop; status() on any thread.
+// Cancel:    stop() stops each run. The operation that the run awaits ends with Cancelled; this does not count as a
 //            failure. A run that awaits nothing, or that catches errors and continues, must check (co_await
-//            this_task()).stop. When the task of start() is cancelled, a run may still be active; stop() waits for it.
+//            this_task()).stop. When the task of start() is cancelled, a run may still be active; stop() waits for the
+//            end of the run.
 // Lifetime:  once any work has begun, stop() must complete before the destructor is called (checked).
-// Cost:      for each piece of work a task, and a timer while it waits; for each run a lock and a log line at level
-//            debug.
+// Cost:      each piece of work has a task and, between runs, a timer; each run takes a lock and writes a log line at
+//            level debug.
 
 #pragma once
 
@@ -76,20 +77,25 @@ namespace keel::app {
 
 // When the runs of every() begin, how long each may take, and the pause after a failure.
 struct EveryOptions {
-  Duration first_after = Duration();          // The time from start() to the first run; zero: it begins immediately.
-  Duration jitter = Duration();               // A run is delayed at random by up to this time; at most a period.
-  Duration time_limit = Duration::forever();  // Time limit of one run, which is then stopped and counts as failed.
-  Duration backoff_first = 1_s;               // The pause after the first failure.
+  // The time from start() to the first run; zero: the first run begins immediately.
+  Duration first_after = Duration();
+  // Each run is delayed at random by up to this time, which is at most one period.
+  Duration jitter = Duration();
+  // The time limit of a run; a run that exceeds it is stopped and counts as failed.
+  Duration time_limit = Duration::forever();
+  Duration backoff_first = 1_s;  // The pause after the first failure.
   Duration backoff_max = 300_s;
 };
 
-// When a run of daily() begins within its day, and how long it may take.
+// When a run of daily() begins within its day, and how long the run may take.
 struct DailyOptions {
-  Duration jitter = Duration();               // A run is delayed at random by up to this time; at most 12 hours.
-  Duration time_limit = Duration::forever();  // Time limit of one run, which is then stopped and counts as failed.
+  // Each run is delayed at random by up to this time, which is at most 12 hours.
+  Duration jitter = Duration();
+  // The time limit of a run; a run that exceeds it is stopped and counts as failed.
+  Duration time_limit = Duration::forever();
 };
 
-// The pause after a run of background() that failed.
+// How long the next run of background() waits after a run that failed.
 struct BackgroundOptions {
   Duration backoff_first = 1_s;
   Duration backoff_max = 60_s;
@@ -102,14 +108,14 @@ struct WorkStatus {
   std::string name;
   Kind kind = Kind::Every;
   State state = State::NotBegun;
-  Duration period = {};                   // The period of every(); a day for daily().
+  Duration period = {};                   // every(): the period; daily(): one day.
   Duration time_of_day = {};              // daily(): the time after midnight in UTC.
-  std::uint64_t runs = 0;                 // Runs that ended, with or without success.
+  std::uint64_t runs = 0;                 // Runs that ended, whether they succeeded or failed.
   std::uint64_t failures = 0;             // Runs that failed.
-  std::uint64_t skipped = 0;              // Beats that were skipped, for any reason.
+  std::uint64_t skipped = 0;              // Scheduled runs that were skipped, for any reason.
   std::string last_error = {};            // The error of the last failure.
   Duration last_took = {};                // Duration of the last run that ended.
-  std::int64_t last_success_wall_ns = 0;  // The time of the last success; 0: none yet.
+  std::int64_t last_success_wall_ns = 0;  // The time of the last success; 0: no run has succeeded yet.
 };
 // The name of a kind or a state, as admin pages and the log show it.
 std::string_view to_string(WorkStatus::Kind kind) noexcept;
@@ -119,27 +125,26 @@ class BackgroundWork {
  public:
   using Work = Function<Task<>()>;
 
-  // The registry outlives it; null: no metrics.
+  // `registry` must outlive the BackgroundWork; null: no metrics.
   explicit BackgroundWork(metrics::Registry* registry = nullptr);
   ~BackgroundWork();
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
-  // A name that is already in use and a period that is not positive are bugs. The name appears as a label of metrics
-  // and in log lines.
+  // A name that is already in use, or a period that is not positive, is a bug. `name` appears as a label of metrics and
+  // in log lines.
   void at_start(std::string name, Work work);
   void every(Duration period, std::string name, Work work, EveryOptions options = {});
-  // `time_of_day` is "HH:MM" or "HH:MM:SS" in UTC; any other text is Misconfigured (base/bug.h), because it may come
-  // from the configuration.
+  // `time_of_day` is "HH:MM" or "HH:MM:SS" in UTC; any other text throws Misconfigured (base/bug.h) and not a Bug,
+  // because the text may come from the configuration.
   void daily(std::string_view time_of_day, std::string name, Work work, DailyOptions options = {});
   void background(std::string name, Work work, BackgroundOptions options = {});
 
   // Runs the at_start work, and then begins all other work. Call it once.
   Task<> start();
-  // Asks all work to end; start() then begins nothing more. Idempotent.
+  // Asks all work to end; after that, start() begins no more work. Idempotent.
   void request_stop() noexcept;
-  // Asks all work to end, and completes when no work is running any more. If the wait was cancelled, stop() may be
-  // awaited again.
+  // Asks all work to end, and completes when no work is running. If the wait is cancelled, stop() may be awaited again.
   Task<> stop();
 
   bool empty() const noexcept { return pieces_.empty(); }
@@ -163,10 +168,10 @@ class BackgroundWork {
 
   metrics::Registry* const registry_;
   const log::Logger log_;
-  mutable std::mutex mutex_;  // Guards the status of each piece.
+  mutable std::mutex mutex_;  // Guards the status of each piece of work.
   std::vector<std::unique_ptr<Piece>> pieces_;
   int running_ = 0;
-  Event idle_;  // This event is set while no work runs.
+  Event idle_;  // Set while no work runs.
   bool has_started_ = false;
   bool is_stopping_ = false;
 };

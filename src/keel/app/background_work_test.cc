@@ -171,12 +171,13 @@ TEST(Every, never_overlaps_itself_and_counts_the_beats_that_it_missed) {
 
   EXPECT_EQ(noted.begins, (Seconds{0, 30, 60}));
   EXPECT_EQ(world.status().skipped, 4u) << "10 and 20, 40 and 50";
-  EXPECT_EQ(world.registry
-                .counter("background_skipped_total",
-                         "Runs of repeated work that were skipped because an earlier run took too long or failed",
-                         {{"work", "expire"}, {"reason", "overrun"}})
-                .value(),
-            metrics::is_recorded ? 4u : 0u);
+  EXPECT_EQ(
+      world.registry
+          .counter("background_skipped_total",
+                   "Scheduled runs of repeated work that were skipped because an earlier run took too long or failed",
+                   {{"work", "expire"}, {"reason", "overrun"}})
+          .value(),
+      metrics::is_recorded ? 4u : 0u);
 }
 
 // The hours of UTC at which runs began, on the clock of the simulation.

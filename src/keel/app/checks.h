@@ -1,4 +1,4 @@
-// keel/app/checks.h — the health checks that every App has.
+// keel/app/checks.h — the health checks that each App adds to its Health.
 //
 //   worker N         liveness: the worker's loop runs the jobs posted to it. A loop that runs none for `timeout` is
 //                    stuck, and a restart helps.
@@ -8,8 +8,8 @@
 //   disk space       degrades: a folder's file system has less than `free_min` left.
 //   log              degrades: lines were lost since the previous run of this check.
 //
-// Lifetime: the arguments of a call must outlive the checks that it returns.
-// Threads:  those of Health.
+// Lifetime: the arguments of a call must outlive the checks that the call returns.
+// Threads:  the rules of Health (health.h) apply.
 
 #pragma once
 
@@ -24,17 +24,18 @@
 
 namespace keel::app {
 
-// Adds a check for each worker, which fails when the worker's loop has not responded for `timeout`; the checks last as
-// long as the result lives.
+// Adds a check for each worker, which fails when the worker's loop has not responded for `timeout`; the checks exist
+// until the result is destroyed.
 std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, Duration timeout);
-// The checks of the database, of free disk space and of the log. Call check_workers() before any of them.
+// Adds the checks of the database, of free disk space and of the log. Call check_workers() before any of these
+// functions.
 std::vector<Health::Check> check_database(Health& health, db::Database& database, io::Loop& worker, Duration timeout);
 Health::Check check_disk_space(Health& health, std::vector<std::string> folders, config::ByteSize free_min,
                                Duration timeout);
 Health::Check check_log(Health& health, const telemetry::LogWriter& logs);
 
-// Fails with ResourceExhausted, naming the folder and the numbers, when less than `free_min` is available in the folder
-// to an unprivileged user.
+// Adds a check that fails with ResourceExhausted when less than `free_min` is available to an unprivileged user in the
+// folder; the error names the folder, the free space and `free_min`.
 Result<> disk_space(const std::string& folder, config::ByteSize free_min);
 
 }  // namespace keel::app

@@ -42,7 +42,8 @@ void ClientSettings::fields(config::Schema& v) {
   field(v, "first_byte_timeout_sec", first_byte_timeout,
         "time limit from sending a request to receiving the head of its response", client_time_limit);
   field(v, "read_timeout_sec", read_timeout, "time limit between two pieces of a response body", client_time_limit);
-  field(v, "max_connections", connections_max, "open connections to all servers, for each worker", {1, 1'000'000});
+  field(v, "max_connections", connections_max,
+        "maximum number of open connections to all servers together, for each worker", {1, 1'000'000});
   field(v, "max_connections_per_server", connections_per_origin_max,
         "maximum number of concurrent calls to one server, for each worker; further calls wait", {1, 1'000'000});
   field(v, "max_body", Bytes(body_bytes_max),
@@ -51,17 +52,21 @@ void ClientSettings::fields(config::Schema& v) {
   field(v, "max_attempts", attempts_max, "maximum number of attempts of one call, including the first; 1: no retries",
         {1, 100});
   field(v, "proxy", proxy,
-        "HTTP proxy for the calls: http://[user:password@]host[:port]; environment: the one in HTTPS_PROXY and "
+        "HTTP proxy for the calls: http://[user:password@]host[:port]; environment: the proxy in HTTPS_PROXY or "
         "http_proxy, unless NO_PROXY lists the server; empty text: none");
   field(v, "no_proxy", no_proxy,
         "servers that are called without the proxy: host names (with their subdomains), addresses, networks, "
         "localhost, or * for all");
-  field(v, "decompress", decompresses, "ask for responses in br, zstd and gzip, and decode them");
-  field(v, "roots", roots, "PEM file of the roots of servers' certificates (https); empty text: the system's");
+  field(v, "decompress", decompresses, "request compressed responses (br, zstd, gzip), and decode them");
+  field(v, "roots", roots,
+        "PEM file of the root certificates by which servers' certificates are verified (https); empty text: those of "
+        "the system");
   field(v, "revoked", revoked,
         "PEM file of certificate revocation lists (CRL) of the servers' issuers; empty text: none");
-  field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");
-  field(v, "key", key, "PEM file of its private key; empty text: the key is in the certificate's file");
+  field(v, "certificate", certificate,
+        "PEM file of the certificate by which this client authenticates itself to servers; empty text: none");
+  field(v, "key", key,
+        "PEM file of the certificate's private key; empty text: the file of the certificate contains the key");
 }
 
 void ClientSettings::check(const std::string& path, config::Checks& checks) const {

@@ -20,19 +20,21 @@ namespace {
 struct Node : Binding {
   explicit Node(Binding&& binding) : Binding(std::move(binding)) {}
 
-  std::vector<Node*> from;              // The nodes of the services that this node's service needs.
-  Node* needed_by = nullptr;            // The first node whose service needs this node's service.
-  std::uint32_t place = 0;              // Scoped, Given: the index in the table of a scope.
-  bool is_checked = false;              // Used by build(): its needs have been checked.
-  bool is_being_made = false;           // Singleton, Lazy; guarded by Core::making.
-  std::atomic<void*> object = nullptr;  // Value, Singleton, Lazy: the object as the type that it provides.
-  void* at = nullptr;                   // Singleton: the memory in which it was made.
-  // Facts about the first instance; they no longer change when workers make instances for their requests.
+  std::vector<Node*> from;     // The nodes whose services this node's service needs.
+  Node* needed_by = nullptr;   // The first node whose service needs this node's service.
+  std::uint32_t place = 0;     // For Scoped and Given: the index in the table of a scope.
+  bool is_checked = false;     // Whether build() has checked what this service needs.
+  bool is_being_made = false;  // For Singleton and Lazy; guarded by Core::making.
+  // For Value, Singleton and Lazy: the object, as a pointer to the type that the node provides.
+  std::atomic<void*> object = nullptr;
+  void* at = nullptr;  // For Singleton: the memory in which the object was made.
+  // How long the construction of the first instance took, and its place in the order of construction; instances that
+  // workers make later for their requests do not change these values.
   std::atomic<std::int64_t> took_ns = -1;
   std::atomic<std::int32_t> order = -1;
 };
 
-// The path from the requested service to the one being made.
+// A path of needs, from the requested service to the service that is being made.
 struct Path {
   const Node& node;
   const Path* above;
@@ -90,12 +92,12 @@ struct Made {
 struct Core {
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<Node*> by_index;            // Indexed by TypeId::index; null: the type is not provided.
-  std::vector<std::atomic<void*>> slots;  // The objects that get() returns, with the same index.
+  std::vector<std::atomic<void*>> slots;  // The objects that get() returns; they too are indexed by TypeId::index.
   std::uint32_t places = 0;
   bool is_building = true;
   std::int64_t took_ns = 0;
   std::atomic<std::int32_t> made_count = 0;
-  std::recursive_mutex making;  // Recursive, because a constructor may request a lazy service.
+  std::recursive_mutex making;  // The mutex is recursive, because a constructor may request a lazy service.
   Made* last = nullptr;
 
   Result<void*> provide(Node& node, ScopeState* scope, Made*& owner, const Path* above);
@@ -115,7 +117,7 @@ void destroy_all(Made*& last, bool is_heap) noexcept {
   }
 }
 
-// A Made, followed by space for the object that `node` makes.
+// Allocates a Made, followed by space for the object that `node` makes.
 Made* room_for(const Node& node, ScopeState* scope) {
   constexpr std::size_t usual = 16;
   const std::size_t padding = node.alignment > usual ? node.alignment - usual : 0;
@@ -134,7 +136,7 @@ std::string Core::chain(const Path& path) const {
   std::vector<const Node*> links;
   const Node* top = nullptr;
   for (const Path* at = &path; at != nullptr; at = at->above) links.push_back(top = &at->node);
-  // build() makes each service before the services that need it are made.
+  // build() makes each service before it makes the services that need it.
   for (const Node* at = top->needed_by; is_building && at != nullptr; at = at->needed_by) links.push_back(at);
   std::string text = text_of(path.node.where) + ": ";
   for (auto at = links.rbegin(); at != links.rend(); ++at) {
@@ -252,7 +254,7 @@ void give(ScopeState& scope, TypeId& type, void* object, std::source_location pl
 
 void refuse_get(const TypeId& type, std::source_location place) {
   throw_bug(
-      "get() needs a service that is provided and already made: " + name_of(type) + "; resolve() makes a lazy one",
+      "get() needs a service that is provided and already made: " + name_of(type) + "; resolve() makes a lazy service",
       place);
 }
 
@@ -279,7 +281,7 @@ class Wirer {
         if (from != nullptr && from->needed_by == nullptr && from != node) from->needed_by = node;
       }
     }
-    // Begins with nodes that no other node needs, so that a chain begins where a reader expects it.
+    // Begins with nodes that no other node needs, so that a chain of needs is reported from its beginning.
     std::vector<Node*> path;
     for (Node* node : nodes) {
       if (node->needed_by == nullptr) follow(*node, path);
@@ -368,8 +370,9 @@ class Wirer {
       if (need->lifetime == Lifetime::Transient) find_scoped(*need, path);
       if (!is_scoped(*need)) continue;
       path.push_back(need);
-      mistake(path.front()->where,
-              text_of_chain(path, 0, true) + ": " + name_of(*path.front()) + " would outlive it; make it scoped too");
+      mistake(path.front()->where, text_of_chain(path, 0, true) + ": " + name_of(*path.front()) +
+                                       " would outlive the service that it "
+                                       "needs, so it must be scoped too");
       path.pop_back();
     }
     path.pop_back();
@@ -383,7 +386,7 @@ bool is_module(const Node& node) noexcept {
   return node.lifetime == Lifetime::Singleton && (node.phases.start != nullptr || node.phases.stop != nullptr);
 }
 
-// The nearest modules that `node` needs, without duplicates.
+// Appends the modules that `node` needs, directly or through services that are not modules; without duplicates.
 void add_needs(const Node& node, std::vector<std::string>& names) {
   for (const Node* need : node.from) {
     if (!is_module(*need)) {
@@ -394,7 +397,7 @@ void add_needs(const Node& node, std::vector<std::string>& names) {
   }
 }
 
-// The tree below `node`; a subtree that was already shown is only named.
+// The tree of needs below `node`; a subtree that was already shown is only named.
 struct Tree {
   std::vector<const Node*> shown;
   struct Line {
@@ -479,7 +482,7 @@ Result<Services> Container::build() {
     });
     if (before == bindings_.end()) {
       const std::string name = internal::name_of(*replacement.provides);
-      wirer.mistake(replacement.where, "nobody provides " + name + ", which is to be replaced");
+      wirer.mistake(replacement.where, "nobody provides " + name + ", so it cannot be replaced");
       continue;
     }
     if (replacement.lifetime != internal::Lifetime::Value) replacement.lifetime = before->lifetime;

@@ -1,5 +1,5 @@
-// keel/app/container.h — constructs a service's objects from their dependencies, and reports missing ones before it
-// starts.
+// keel/app/container.h — constructs the objects of a service from their dependencies, and reports missing dependencies
+// before it constructs any object.
 //
 //   app::Container container;
 //   container.value(settings);                            // exists already, is not owned
@@ -11,33 +11,35 @@
 //   Users& users = services.get<Users>();
 //   app.services(services);                               // GET /admin/graph; start() and stop() of services
 //
-// Objects are ordinary: they take references in their constructor and do not depend on the container. The dependencies
-// ("needs") of an object are the parameters of its only constructor that takes only references to classes. If there are
-// several, declare `using Needs = void(Clock&, const Settings&);` in the class to select one. A factory is a callable
-// with such parameters that returns a T, a std::unique_ptr<T>, or a Result of either.
+// Objects are of ordinary classes: their constructors take references, and the classes do not depend on the container.
+// The dependencies ("needs") of an object are the parameters of that constructor of its class that takes only
+// references to classes. If a class has several such constructors, select one by a declaration in the class:
+// `using Needs = void(Clock&, const Settings&);`. A factory is a callable that takes only references to classes, and
+// returns a T, a std::unique_ptr<T>, or a Result of either.
 //
 // A value of type Settings provides `Settings&` and `const Settings&`; a value of type const Settings provides only
-// `const Settings&`. For two services of the same class, derive a class for each. To provide several implementations of
-// one interface, make a service of them: container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return
-// std::vector<Check*>{&a, &b}; }).
+// `const Settings&`. To provide two services of the same class, derive a class for each of them. To provide several
+// implementations of one interface, make one service that contains all of them:
+// container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return std::vector<Check*>{&a, &b}; }).
 //
-// Your own executor or logger is bound like any implementation: singleton<Executor, MyExecutor>(), or
+// Bind your own executor or logger like any other implementation: singleton<Executor, MyExecutor>(), or
 // value<Executor>(mine); to make a log writer whose sink calls your class, add a factory that needs your class. A
-// service that takes an Executor& gets exactly that object, without a wrapper: a call costs one virtual call. An event
-// bus is a service that needs the registry of its metrics, value(app.metrics()).singleton<events::Bus>(); its handlers
-// are member functions of services, and use the references that these services hold.
+// service that takes an Executor& gets the provided object itself, without a wrapper: a call costs one virtual call. An
+// event bus is a service that needs the registry of its metrics, value(app.metrics()).singleton<events::Bus>(); its
+// handlers are member functions of services, and use the references that these services hold.
 //
 // Result:    build() returns the Services, or an Error (Code::FailedPrecondition) with a line for each mistake, in
 //            which case no object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". When a
 //            service cannot be constructed, build() returns the error of that service, preceded by the chain of needs,
 //            and destroys the objects that it has already constructed.
 // Errors:    a class that cannot be made from references to services does not compile.
-// Ownership: Services own the objects that were made and destroy them in reverse order; transient services belong to
-//            the one that they were made for. Values outlive the Services.
-// Threads:   Container and build(): one thread. Services: any thread, also concurrently. A lazy service is made on the
-//            thread that first requests it, under a lock that all lazy services share. A scope: one thread at a time.
-// Cost:      get() is four loads and two compares, whatever the number of services; no lock, no allocation. A scope
-//            takes memory only from the arena that it was given.
+// Ownership: the Services own the objects that were made and destroy them in reverse order; a transient object belongs
+//            to the object that it was made for. Values must outlive the Services.
+// Threads:   use the Container, and call build(), on one thread. The Services may be used on any thread, and on several
+//            threads at the same time. A lazy service is made on the thread that first requests the service, under a
+//            lock that all lazy services share. A scope is used by one thread at a time.
+// Cost:      get() is four loads and two comparisons, whatever the number of services; it takes no lock and allocates
+//            nothing. A scope takes memory only from the arena that its caller passed.
 
 #pragma once
 
@@ -72,13 +74,14 @@ class Container {
   Container(Container&&) = default;
   Container& operator=(Container&&) = default;
 
-  // Provides `object` as T: value<Executor>(pool) provides `pool` by its interface. `object` must outlive the Services.
+  // Provides `object` as T: value<Executor>(pool) provides `pool` by its interface, Executor. `object` must outlive the
+  // Services.
   template <class T>
   Container& value(T& object, Where where = Where::current()) {
     return add_value(internal::type_id<T>(), address_of(object), where);
   }
 
-  // One object that all services share, made by build(): a T, provided as I.
+  // One object that all services share, made by build(): an object of class T, provided as I.
   template <class I, class T = I>
   Container& singleton(Where where = Where::current()) {
     return add(internal::describe<I, T>(), internal::Lifetime::Singleton, where);
@@ -103,7 +106,7 @@ class Container {
     return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Transient, where);
   }
   // One object for each scope that requests it. Singletons, and services that live as long as singletons, must not need
-  // it.
+  // a scoped object.
   template <class I, class T = I>
   Container& scoped(Where where = Where::current()) {
     return add(internal::describe<I, T>(), internal::Lifetime::Scoped, where);
@@ -118,8 +121,8 @@ class Container {
     return add_given(internal::type_id<T>(), where);
   }
 
-  // For tests: replaces the earlier provider of I and keeps the lifetime that it was registered with. build() reports a
-  // mistake if I had no provider.
+  // For tests: replaces the earlier provider of I; the replacement has the lifetime with which the earlier provider was
+  // registered. build() reports a mistake if I had no provider.
   template <class I, class T>
   Container& replace(Where where = Where::current()) {
     return add_replacement(internal::describe<I, T>(), where);
@@ -147,14 +150,14 @@ class Container {
   std::vector<internal::Binding> replacements_;
 };
 
-// For each lazy service T the container also provides a Lazy<T>: with a Lazy<Reports>&, a service can have the Reports
-// made later.
+// For each lazy service T the container also provides a Lazy<T>: if a service takes a Lazy<Reports>&, the Reports
+// object is made only when the service first uses it.
 template <class T>
 class Lazy {
  public:
   explicit Lazy(internal::Core& core) noexcept : core_(core) {}
-  // Returns the T, and makes it first if it does not exist. Errors: those of its construction, with the chain of
-  // dependencies; the next call tries again.
+  // Returns the T; makes it first if it does not exist. Errors: those of the construction of T, with the chain of
+  // dependencies; after an error, the next call tries again.
   Result<T*> get() const {
     return internal::resolve(core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
   }
@@ -163,7 +166,7 @@ class Lazy {
   internal::Core& core_;
 };
 
-// The objects that a container has made, by their types.
+// The objects that a container has made, found by their types.
 class Services {
  public:
   class Scope;
@@ -172,7 +175,8 @@ class Services {
   Services& operator=(Services&&) noexcept = default;
   ~Services() = default;
 
-  // Returns a value, a singleton, or a lazy service that was made. Anything else throws a Bug (base/bug.h).
+  // Returns T if it is a value, a singleton, or a lazy service that has been made. Throws a Bug (base/bug.h) for any
+  // other T.
   template <class T>
   T& get(std::source_location place = std::source_location::current()) const {
     const std::uint32_t index = internal::type_id<T>().index.load(std::memory_order_relaxed);
@@ -183,13 +187,14 @@ class Services {
     }
     internal::refuse_get(internal::type_id<T>(), place);
   }
-  // Returns the service like get(), but makes a lazy one if it does not exist yet. Errors: NotFound when T is not
-  // provided, FailedPrecondition when it needs a scope; else the error of T itself, with its chain.
+  // Like get(), returns the service, but makes a lazy service if that service does not exist yet. Errors: NotFound if T
+  // is not provided; FailedPrecondition if T needs a scope; otherwise the error of T's construction, with the chain of
+  // needs.
   template <class T>
   Result<T*> resolve() const {
     return internal::resolve(*core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
   }
-  // A scope whose services live in `memory`. The Services and `memory` must outlive the scope.
+  // Makes a scope whose services live in `memory`. The Services and `memory` must outlive the scope.
   Scope scope(Arena& memory) const;
 
   // Adds a module, named like the service, for each singleton that has `Result<> start()` or `void start()`, or `void
@@ -198,12 +203,12 @@ class Services {
   void add_to(Lifecycle& lifecycle) const;
 
   // Appends, for each service, its needs, its lifetime and the time that its construction took: as a tree for people,
-  // and as
+  // or as
   // {"took_ns":…,"services":[{"name":…,"implementation":…,"lifetime":…,"where":…,"needs":[…],"order":…,"took_ns":…},…]};
-  // order and took_ns are those of the first instance, and null until there is one.
+  // order and took_ns are those of the first instance, and null until an instance exists.
   void write_text(Buffer& out) const;
   void write_json(Buffer& out) const;
-  // The page /admin/graph, in both formats.
+  // Adds the page /admin/graph, which shows the services in both formats.
   void add_pages(telemetry::AdminPages& pages) const;
 
  private:
@@ -214,7 +219,8 @@ class Services {
   std::uint32_t count_ = 0;
 };
 
-// The services of, for example, one request. Destroys the objects that it made in reverse order.
+// The services that belong to, for example, one request. The scope destroys its objects in the reverse of the order in
+// which it made them.
 //
 //   app::Services::Scope scope = services.scope(request.arena());
 //   scope.give(request);
@@ -225,14 +231,14 @@ class Services::Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  // `object` is this scope's T, which was announced by Container::given<T>(). Call it once for each T; the object must
-  // outlive the scope. Throws a Bug (base/bug.h) for a T that was not announced, and at a second call for the same T.
+  // `object` is this scope's T, which was announced by Container::given<T>(). Call give() once for each T; the object
+  // must outlive the scope. Throws a Bug (base/bug.h) if T was not announced, and at a second call for the same T.
   template <class T>
   void give(T& object, std::source_location place = std::source_location::current()) {
     internal::give(state_, internal::type_id<T>(), const_cast<std::remove_const_t<T>*>(std::addressof(object)), place);
   }
-  // The T of this scope, a new T if it is transient, or the result of Services::resolve(). Errors: those of
-  // Services::resolve(); FailedPrecondition when T needs an object that the scope was not given.
+  // Returns the T of this scope, a new T if T is transient, or the result of Services::resolve(). Errors: those of
+  // Services::resolve(); FailedPrecondition if T needs an object that was not given to the scope.
   template <class T>
   Result<T*> resolve() {
     return internal::resolve(state_.core, internal::type_id<T>(), &state_).map([](void* at) {

@@ -250,7 +250,7 @@ TEST_F(Containers, refuse_a_null_pointer_from_a_factory) {
   auto services = container.build();
 
   ASSERT_FALSE(services.is_ok());
-  EXPECT_EQ(without_place(services.error().describe()), "Clock: the factory gave a null pointer");
+  EXPECT_EQ(without_place(services.error().describe()), "Clock: the factory returned a null pointer");
 }
 
 // Mistakes.
@@ -375,8 +375,8 @@ TEST_F(Containers, refuse_a_singleton_that_needs_a_scoped_service_also_through_a
   container.scoped<Basket>().transient<Session>().singleton<Forever>();
 
   EXPECT_EQ(without_place(mistakes_of(container)),
-            "Forever (singleton) needs Session (transient) needs Basket (scoped): Forever would outlive it; make it "
-            "scoped too");
+            "Forever (singleton) needs Session (transient) needs Basket (scoped): Forever would outlive the service "
+            "that it needs, so it must be scoped too");
   EXPECT_TRUE(history.empty());
 }
 
@@ -385,7 +385,8 @@ TEST_F(Containers, refuse_a_lazy_service_that_needs_what_a_scope_is_given) {
   container.given<Settings>().lazy<Database>();
 
   EXPECT_EQ(without_place(mistakes_of(container)),
-            "Database (lazy) needs Settings (given): Database would outlive it; make it scoped too");
+            "Database (lazy) needs Settings (given): Database would outlive the service that it needs, so it must be "
+            "scoped too");
 }
 
 TEST_F(Containers, make_scoped_services_once_for_each_scope_and_destroy_them_in_reverse) {
@@ -647,7 +648,7 @@ TEST_F(Containers, refuse_to_replace_what_nobody_provides) {
   Container container;
   container.replace<Clock, FakeClock>();
 
-  EXPECT_EQ(without_place(mistakes_of(container)), "nobody provides Clock, which is to be replaced");
+  EXPECT_EQ(without_place(mistakes_of(container)), "nobody provides Clock, so it cannot be replaced");
 }
 
 // Several behind one interface.
@@ -737,7 +738,7 @@ TEST_F(Containers, throw_a_bug_with_the_name_when_get_asks_for_what_is_not_there
   const std::string missing = bug_of([&] { (void)services.get<Clock>(); });
   EXPECT_TRUE(missing.starts_with(begin) && missing.contains("Clock")) << missing;
   const std::string lazy = bug_of([&] { (void)services.get<Limit>(); });
-  EXPECT_TRUE(lazy.starts_with(begin) && lazy.contains("Limit; resolve() makes a lazy one")) << lazy;
+  EXPECT_TRUE(lazy.starts_with(begin) && lazy.contains("Limit; resolve() makes a lazy service")) << lazy;
   EXPECT_TRUE(services.resolve<Limit>());
   EXPECT_EQ(services.get<Limit>().value, 1) << "it goes on";
 }

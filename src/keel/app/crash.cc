@@ -41,18 +41,18 @@ namespace keel::app {
 namespace {
 
 // Everything needed for a crash is prepared beforehand: the code below neither allocates memory nor takes locks, except
-// in copies of the process.
+// in forked copies of the process.
 
 constexpr int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT};
 constexpr int signal_count = sizeof crash_signals / sizeof crash_signals[0];
 constexpr Duration log_patience = 1_s;
 constexpr Duration stop_patience = 200_ms;
-constexpr int requests_shown = 16;  // How many requests are shown for each worker.
+constexpr int requests_shown = 16;  // The report shows up to this many requests of each worker.
 constexpr Duration name_patience = 3_s;
-// How long a second crashing thread waits for the first one to end the process.
+// How long a second crashing thread waits until the first crashing thread ends the process.
 constexpr Duration other_patience = 20_s;
-// A fault this close to the stack pointer counts as a stack overflow: it is in a function's frame or in the page after
-// it.
+// A fault this close to the stack pointer counts as a stack overflow: the address is in a function's frame or in the
+// page after the frame.
 constexpr std::uintptr_t near_bytes = 64 * 1024;
 
 struct Installed {
@@ -63,12 +63,12 @@ struct Installed {
   bool is_ours[signal_count] = {};
   struct sigaction before[signal_count] = {};
   std::terminate_handler terminate_before = nullptr;
-  char core_filter_before[16] = {};  // Empty: the filter was not changed.
+  char core_filter_before[16] = {};  // Empty: this object did not change the filter.
   std::atomic<bool> is_installed = false;
 };
 constinit Installed installed;
 
-// The crash that is being reported: the first one in the process.
+// The crash that is being reported, which is the first crash in the process.
 struct Crash {
   std::atomic<pid_t> thread = 0;
   int step = 0;
@@ -77,7 +77,7 @@ struct Crash {
   ucontext_t* context = nullptr;
   char thread_name[16] = {};
   Stack stack;
-  // Data for the log entry, which another thread writes.
+  // Data for the log entry. Another thread writes the entry.
   char place[256] = {};    // "shop+0x1234"
   char request[256] = {};  // "POST /orders/{id}"
   log::TraceId trace = {};
@@ -85,7 +85,7 @@ struct Crash {
 };
 constinit Crash crash;
 
-// Writes text to standard error and the file, each piece with one call.
+// Writes text to standard error and to the report's file, with one call for each piece.
 class Out {
  public:
   ~Out() { flush(); }
@@ -96,7 +96,7 @@ class Out {
     }
     return *this;
   }
-  // The maximum length of a text that comes from outside the process.
+  // Appends a text that comes from outside the process, up to a maximum length.
   Out& foreign(std::string_view piece) noexcept {
     for_each_printable(piece, [this](std::string_view fit) { text(fit); });
     return *this;
@@ -173,7 +173,7 @@ std::string_view meaning() noexcept {
     case SIGFPE:
       return crash.info.si_code == FPE_INTDIV ? "division by zero" : "arithmetic";
     case SIGSYS:
-      return "a system call that is forbidden here";
+      return "a system call that is forbidden in this process";
     default:
       return "an instruction that does not exist";
   }
@@ -181,11 +181,11 @@ std::string_view meaning() noexcept {
 
 // --- in a copy of the process ---------------------------------------------------------------------------------------
 
-// Runs `f` in a copy of this process that has only this thread, so `f` may allocate memory, take locks and crash. True
-// when it completed in time.
+// Runs `f` in a copy of this process that has only this thread, so `f` may allocate memory, take locks and crash.
+// Returns true if the copy completed in time.
 bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
-  // Not fork(3), which takes the locks of the heap. No signal is sent when the copy ends, so that no other process is
-  // woken.
+  // fork(3) is not used, because it takes the locks of the heap. No signal is sent when the copy ends, so that no other
+  // process is woken.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, 0));
   if (child < 0) return false;
   if (child == 0) {
@@ -300,7 +300,7 @@ void flush_logs() noexcept {
 void say_names() noexcept {
   for (const bool demangle : {true, false}) {
     const bool is_done = run_in_copy(name_patience, [demangle] {
-      // Either all of the text is written or nothing.
+      // Writes either the whole text or nothing.
       static char text[64 * 1024];
       std::size_t size = 0;
       const auto put = [&size](std::string_view piece) {
@@ -367,7 +367,7 @@ void say_requests() noexcept {
 constexpr void (*steps[])() noexcept = {stop_others, say_what_happened, say_request, say_addresses,
                                         flush_logs,  say_requests,      say_names};
 
-// Restores the signal's default effect, which takes place at the faulting instruction when the handler returns.
+// Restores the signal's default effect; this effect takes place when the handler returns to the faulting instruction.
 void let_it_happen(int signal) noexcept {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -396,13 +396,13 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     Host::system().sleep(other_patience);
     return let_it_happen(signal);
   }
-  // A crash inside a step returns here, and the next step continues.
+  // The function continues here after a crash inside a step, and then runs the next step.
   while (crash.step < static_cast<int>(sizeof steps / sizeof steps[0])) steps[crash.step++]();
   let_it_happen(signal);
 }
 
 [[noreturn]] void on_terminate() noexcept {
-  // An exception's text may need damaged data; it is read before the handler runs.
+  // Reading an exception's text may touch damaged data, so the text is read before the handler runs.
   if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
     int status = 0;
     char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
@@ -448,12 +448,13 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
       at = id + rounded(note.n_descsz);
     }
   }
-  return 1;  // The program itself comes first; the libraries after it are skipped.
+  return 1;  // The first entry is the program itself; the libraries after it are skipped.
 }
 
-// proc(5): selects the mappings in a core dump. The filter also applies to signals without a handler.
+// The file that selects which mappings a core dump contains; see proc(5). The filter also applies to core dumps by
+// signals without a handler.
 constexpr char core_filter[] = "/proc/self/coredump_filter";
-constexpr std::string_view headers_alone = "0x10";  // ELF headers, in which a debugger finds the build ids.
+constexpr std::string_view headers_alone = "0x10";  // Dumps only ELF headers, in which a debugger finds the build ids.
 
 bool write_core_filter(std::string_view text) noexcept {
   const int file = ::open(core_filter, O_WRONLY | O_CLOEXEC);
@@ -467,7 +468,7 @@ void leave_memory_out_of_cores() noexcept {
   const int file = ::open(core_filter, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   char* const before = installed.core_filter_before;
-  // Reading the file gives hexadecimal digits without a prefix, but a value to be written needs the prefix 0x.
+  // The file is read as hexadecimal digits without a prefix, but a value that is written to it needs the prefix 0x.
   before[0] = '0';
   before[1] = 'x';
   const ssize_t n = ::read(file, before + 2, sizeof installed.core_filter_before - 3);
@@ -496,7 +497,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
   Text(installed.name) << options.name;
   Text(installed.build) << build_id();
   if (!options.core_memory) leave_memory_out_of_cores();
-  // Captures a stack now, so that the unwinder is initialized before a crash.
+  // Captures a stack now, so that the unwinder is already initialized when a crash occurs.
   capture_stack(crash.stack);
   installed.terminate_before = std::set_terminate(on_terminate);
   for (int i = 0; i < signal_count; ++i) {
@@ -505,7 +506,8 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
     if (!installed.is_ours[i]) continue;
     struct sigaction action = {};
     action.sa_sigaction = on_crash;
-    // A crash inside the handler must be able to call the handler again.
+    // A crash inside the handler must be able to call the handler again, so the signal is not blocked while the handler
+    // runs.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigaction(crash_signals[i], &action, nullptr);
   }

@@ -29,13 +29,13 @@ namespace {
 constexpr std::string_view greeting = "keel-handover 1 ";
 constexpr std::string_view any_greeting = "keel-handover ";
 constexpr Duration reply_timeout = 5_s;
-// A process that connects sends its greeting immediately, so a short time suffices.
+// A process that connects sends its greeting immediately, so a short timeout suffices.
 constexpr Duration greeting_timeout = 1_s;
 constexpr std::size_t message_bytes_max = 512;
 constexpr int listeners_max = 4096;
-constexpr std::size_t secret_bytes_max = 16 * 1024;  // This fits into the buffer of a pipe.
+constexpr std::size_t secret_bytes_max = 16 * 1024;  // A secret of this size fits into the buffer of a pipe.
 
-// A descriptor that closes itself.
+// Owns a descriptor and closes it.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -68,7 +68,8 @@ struct Peer {
   bool is_trusted = false;
 };
 
-// The process at the other end. A process of another user must not get sockets, and sockets from it must not be used.
+// The credentials of the process at the other end of the connection. A process of another user must not get sockets,
+// and this process must not use sockets that come from such a process.
 Peer peer_of(int fd) noexcept {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -99,7 +100,7 @@ bool send_message(int fd, std::string_view text, int descriptor = -1) noexcept {
 }
 
 struct Message {
-  enum class Kind : std::uint8_t { Text, End, Nothing };  // Nothing means that no message has arrived yet.
+  enum class Kind : std::uint8_t { Text, End, Nothing };  // A result of Nothing means that no message has arrived yet.
   Kind kind = Kind::End;
   std::string text = {};
   Descriptor descriptor = {};
@@ -111,8 +112,8 @@ Message receive_message(int fd) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  // Has space for more than the one expected descriptor, so that all descriptors that arrive are received and can be
-  // closed.
+  // The buffer has space for more descriptors than the one descriptor that is expected, so that all descriptors that
+  // arrive are received and can be closed.
   constexpr int most = 16;
   alignas(cmsghdr) char control[CMSG_SPACE(most * sizeof(int))] = {};
   message.msg_control = control;
@@ -138,8 +139,8 @@ Message receive_message(int fd) {
   return received;
 }
 
-// Waits for a message; Nothing when none comes within `timeout`, or when `stop` (a descriptor, or -1) becomes readable
-// first.
+// Waits for a message; returns Nothing when no message arrives within `timeout`, or when `stop` (a descriptor, or -1)
+// becomes readable first.
 Message wait_for_message(int fd, Duration timeout, int stop = -1) {
   const Instant end = Host::system().now() + timeout;
   for (;;) {
@@ -164,8 +165,8 @@ void wipe(std::string& secret) noexcept {
   secret.clear();
 }
 
-// Returns the read end of a pipe that contains the secret; an empty Descriptor when the process has no descriptors
-// left. Closing it removes the last copy of the secret.
+// Returns the read end of a pipe that contains the secret; an empty Descriptor if the process can open no more
+// descriptors. Closing the read end removes the last copy of the secret.
 Descriptor pipe_with(const std::string& secret) noexcept {
   int ends[2];
   if (secret.empty() || secret.size() > secret_bytes_max || ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
@@ -175,9 +176,10 @@ Descriptor pipe_with(const std::string& secret) noexcept {
   return reads;
 }
 
-// Returns everything in the pipe, which was written before the descriptor was sent.
+// Reads everything in the pipe; the sender wrote the data before it sent the descriptor.
 std::string secret_in(const Descriptor& pipe) {
-  std::string secret(secret_bytes_max, '\0');  // Allocated once: a growing string would leave copies.
+  // The space is allocated once, because a growing string would leave copies of the secret in memory.
+  std::string secret(secret_bytes_max, '\0');
   std::size_t size = 0;
   struct stat status;
   if (::fstat(pipe.get(), &status) == 0 && S_ISFIFO(status.st_mode)) {
@@ -207,7 +209,7 @@ struct Handover::Server {
   State finish() noexcept;
 
   std::string path;
-  std::string prepared;  // The path of the socket before it is published.
+  std::string prepared;  // The path of the socket until publish() moves it to `path`.
   std::string service;
   Listeners listeners;
   Function<std::string()> secret;
@@ -220,7 +222,7 @@ struct Handover::Server {
   bool published = false;
   bool ended = false;
   std::unique_ptr<Thread> thread;
-  // The members below belong to the thread until it has ended:
+  // Only the thread uses the members below until it has ended:
   Descriptor successor;
   pid_t process = 0;
   State state = State::Kept;
@@ -240,9 +242,9 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
   server->socket = Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   server->stop = Descriptor(::eventfd(0, EFD_CLOEXEC));
   if (!server->socket.is_open() || !server->stop.is_open()) return Error::from_errno("socket", errno);
-  // The mode of the socket becomes the mode of the bound path (minus the umask) from the first moment.
+  // The bound path gets the mode of the socket (minus the umask) as soon as it exists.
   if (::fchmod(server->socket.get(), S_IRUSR | S_IWUSR) != 0) return Error::from_errno("fchmod", errno);
-  ::unlink(beside.c_str());  // A file of an earlier process with the same process id.
+  ::unlink(beside.c_str());  // Removes a file that an earlier process with the same process id left.
   if (::bind(server->socket.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
     return Error::from_errno("bind", number).because("'" + beside + "'");
@@ -261,7 +263,7 @@ Result<> Handover::publish(Listeners listeners, Function<std::string()> secret) 
   KEEL_CHECK(!server.published && !server.ended, "a hand-over can be published only once");
   server.listeners = std::move(listeners);
   server.secret = std::move(secret);
-  // A successor that finds the socket needs this thread, so the thread is started first.
+  // A successor that finds the socket needs the thread that serves it, so that thread is started first.
   try {
     server.thread = Host::system().start_thread("handover", [&server] { server.work(); });
   } catch (const std::system_error&) {
@@ -292,7 +294,7 @@ Handover::State Handover::Server::finish() noexcept {
   listeners.clear();
   if (!prepared.empty()) ::unlink(prepared.c_str());
   struct stat status;
-  // A successor replaces the path with its own, now or soon.
+  // A successor puts its own socket at the path, so only a process without a successor removes the path.
   if (published && state == State::Kept && ::stat(path.c_str(), &status) == 0 && status.st_dev == device &&
       status.st_ino == inode) {
     ::unlink(path.c_str());
@@ -313,7 +315,7 @@ void Handover::Server::work() noexcept {
     if (connection.is_open()) {
       greet(std::move(connection));
     } else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-      Host::system().sleep(50_ms);  // The process has run out of descriptors or memory.
+      Host::system().sleep(50_ms);  // The process can open no more descriptors, or has no memory.
     }
   }
 }
@@ -324,17 +326,17 @@ void Handover::Server::greet(Descriptor connection) {
     send_message(connection.get(), "refused: " + why);
   };
   const Peer peer = peer_of(connection.get());
-  if (!peer.is_trusted) return refuse("it is a process of another user");
-  // A connected process must delay neither the shutdown nor another process that has sent a message.
+  if (!peer.is_trusted) return refuse("the successor is a process of another user");
+  // A process that has only connected must delay neither the shutdown nor another process that has sent a message.
   timeval limit{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   const Message hello = wait_for_message(connection.get(), greeting_timeout, stop.get());
   if (hello.kind != Message::Kind::Text) return;
-  if (!hello.text.starts_with(any_greeting)) return refuse("it does not speak the hand-over protocol");
+  if (!hello.text.starts_with(any_greeting)) return refuse("the successor does not speak the hand-over protocol");
   if (!hello.text.starts_with(greeting)) {
     return refuse(
-        "its version of the hand-over protocol differs from that of the running process (1): stop the running process "
-        "first");
+        "the successor's version of the hand-over protocol differs from version 1, which the running process uses: "
+        "stop the running process first");
   }
   if (hello.text.substr(greeting.size()) != service) {
     return refuse("the running process is '" + service + "', another service");
@@ -395,7 +397,7 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(connection.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
-    // A file that is not a socket is an error as well, because publish() would replace it.
+    // A file that is not a socket is an error too, because publish() would replace that file.
     struct stat status;
     const bool is_other = ::stat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode);
     if (number == EPROTOTYPE || number == ENOTSOCK || is_other) {

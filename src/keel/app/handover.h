@@ -1,11 +1,11 @@
-// keel/app/handover.h — a restart that rejects no connection: listening sockets are passed from a process to its
+// keel/app/handover.h — a restart during which no connection is rejected: a process passes its listening sockets to its
 // successor.
 //
-// The running process listens on a Unix socket. A successor connects there, gets every listening socket, serves on them
-// and reports that it is ready; then the running process stops accepting and drains. The sockets are never closed or
-// bound again: a waiting connection is accepted by whichever process is running. When the successor ends before it is
-// ready, the running process continues as if nothing had happened; when the running process ends first, the successor
-// already has the sockets.
+// The running process listens on a Unix socket. A successor connects to that Unix socket, gets every listening socket,
+// serves on these sockets and reports that it is ready; then the running process stops accepting and drains. The
+// sockets are never closed or bound again: a waiting connection is accepted by one of the two processes, even if the
+// other process has ended. When the successor ends before it is ready, the running process continues as if nothing had
+// happened; when the running process ends first, the successor already has the sockets.
 //
 //   successor                                         predecessor
 //     Predecessor::find() ── "keel-handover 1 NAME" ──▶
@@ -16,7 +16,8 @@
 //                         ◀── "taken" ──
 //     Handover::publish()
 //
-// Each packet (SOCK_SEQPACKET) is one message. Each side accepts only a peer that runs as the same user or as root.
+// Each packet (of the SOCK_SEQPACKET socket) is one message. Each side accepts only a peer that runs as the same user
+// or as root.
 //
 // Source: unix(7): SCM_RIGHTS, SO_PEERCRED.
 
@@ -34,14 +35,14 @@
 
 namespace keel::app {
 
-// The side of the running process.
+// The running process's side of a hand-over.
 //
-// Threads: make(), publish() and end() on one thread; a separate thread serves successors.
+// Threads: call make(), publish() and end() on one thread; a separate thread serves successors.
 class Handover {
  public:
   enum class State : std::uint8_t {
     Kept,   // No other process has the listening sockets.
-    Given,  // A successor has them and is not ready.
+    Given,  // A successor has the sockets, but is not ready yet.
     Taken,  // A successor is ready.
   };
 
@@ -52,14 +53,14 @@ class Handover {
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // From now on successors find this process at the path, instead of the previous one. Each successor gets `listeners`
-  // and a secret, the text that `secret` returns: at most 16 KiB; an empty one is not sent. `secret` is called for each
-  // successor on the thread that serves successors.
+  // After this call, a successor finds this process at the path, instead of the previous process. Each successor gets
+  // `listeners` and a secret, which is the text that `secret` returns: at most 16 KiB; an empty secret is not sent.
+  // `secret` is called for each successor on the thread that serves successors.
   Result<> publish(Listeners listeners, Function<std::string()> secret = {});
   // Stops serving successors, and closes this object's descriptors of the listening sockets. Removes the path unless it
   // belongs to a successor. Idempotent.
   State end() noexcept;
-  // The successor's process, when the state is Taken.
+  // The process id of the successor, when the state is Taken.
   pid_t successor() const noexcept;
 
  private:
@@ -68,25 +69,27 @@ class Handover {
   std::unique_ptr<Server> server_;
 };
 
-// The side of the starting process.
+// The starting process's side of a hand-over.
 class Predecessor {
  public:
-  // Returns the process that serves `path`, with its listening sockets; empty when there is none, or when it ended
-  // during the call. Errors: Unavailable (no response within 5 s); FailedPrecondition (that process rejects this one
-  // because it is another service or another version, or because another successor came first; or the socket does not
-  // belong to a Handover); PermissionDenied.
+  // Returns the process that serves `path`, with its listening sockets; empty when no process serves it, or when that
+  // process ended during the call. Errors: Unavailable (no response within 5 s); FailedPrecondition (that process
+  // rejects this process, because the two processes are different services or versions, or because another successor
+  // came first; or the socket does not belong to a Handover); PermissionDenied.
   static Result<std::optional<Predecessor>> find(const std::string& path, const std::string& service);
   Predecessor(Predecessor&& other) noexcept;
   Predecessor& operator=(Predecessor&&) = delete;
-  ~Predecessor();  // The running process continues unless leave() was called.
+  ~Predecessor();  // The running process continues to serve unless leave() was called.
 
   const Listeners& listeners() const noexcept { return listeners_; }
-  // The secret that the predecessor sent; empty: none. It is wiped from memory by the destructor.
+  // The secret that the predecessor sent; empty: the predecessor sent no secret. The destructor wipes the secret from
+  // memory.
   const std::string& secret() const noexcept { return secret_; }
   pid_t process() const noexcept { return process_; }
 
-  // Reports that this process is ready; the predecessor then drains and ends. True when the predecessor confirms within
-  // 5 s; false when it has ended or does not respond: then no other process has the sockets.
+  // Reports that this process is ready; the predecessor then drains and ends. Returns true when the predecessor
+  // confirms within 5 s; false when the predecessor has ended or does not respond: in that case no other process has
+  // the sockets.
   bool leave() noexcept;
 
  private:

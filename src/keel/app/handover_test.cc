@@ -286,11 +286,11 @@ TEST_F(Handovers, refuse_what_they_do_not_understand_and_go_on) {
   std::atomic<int> taken = 0;
   auto running = run(taken);
 
-  EXPECT_EQ(refusal("GET / HTTP/1.1\r\n\r\n"), "refused: it does not speak the hand-over protocol");
-  EXPECT_EQ(refusal(std::string(100'000, '\0')), "refused: it does not speak the hand-over protocol");
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\n\r\n"), "refused: the successor does not speak the hand-over protocol");
+  EXPECT_EQ(refusal(std::string(100'000, '\0')), "refused: the successor does not speak the hand-over protocol");
   EXPECT_EQ(refusal("keel-handover 2 shop"),
-            "refused: its version of the hand-over protocol differs from that of the running process (1): stop the "
-            "running process first");
+            "refused: the successor's version of the hand-over protocol differs from version 1, which the running "
+            "process uses: stop the running process first");
   EXPECT_EQ(refusal("keel-handover 1 cart"), "refused: the running process is 'shop', another service");
   {
     Raw silent(path_);
@@ -352,7 +352,7 @@ TEST_F(Handovers, refuse_processes_of_other_users) {
 
   EXPECT_TRUE(as_nobody([&] {
     Raw raw(path_);
-    return raw.is_connected && raw.hear() == "refused: it is a process of another user";
+    return raw.is_connected && raw.hear() == "refused: the successor is a process of another user";
   }));
 }
 
@@ -415,7 +415,7 @@ TEST_F(Handovers, need_a_folder_that_may_be_written_to_and_a_short_path) {
   const std::string self = std::to_string(::getpid());
   EXPECT_EQ(error(folder_ + "/none/control"),
             "'" + folder_ + "/none/control." + self + "': bind: No such file or directory");
-  EXPECT_NE(error(folder_ + "/" + std::string(200, 'x')).find("a Unix socket path has 1 to 107 bytes"),
+  EXPECT_NE(error(folder_ + "/" + std::string(200, 'x')).find("a Unix socket path must have 1 to 107 bytes"),
             std::string::npos);
 }
 

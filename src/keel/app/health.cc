@@ -19,10 +19,10 @@
 namespace keel::app {
 namespace {
 
-// An infinite wait cannot be added to a clock.
+// Bounds each wait, because Duration::forever() cannot be added to a time.
 constexpr Duration wait_max = 1_h;
 
-// RFC 3339, in seconds.
+// RFC 3339, with a precision of seconds.
 std::string timestamp(std::int64_t wall_ns) {
   const std::time_t seconds = wall_ns / 1'000'000'000;
   std::tm parts{};
@@ -64,8 +64,8 @@ struct Health::Entry : Job {
 
   bool runs = false;
   bool late = false;   // Whether the current run has exceeded its timeout.
-  bool again = false;  // check_soon() was called during this run.
-  Instant began;       // The start of the current run, or of the last one.
+  bool again = false;  // check_soon() was called during the current run.
+  Instant began;       // The start of the current run, or of the last run.
   Instant next;        // When the next run is due.
   Status status = Status::NotChecked;
   std::int64_t since_wall_ns = 0;
@@ -139,7 +139,7 @@ Health::Check Health::add_entry(std::unique_ptr<Entry> entry) {
   const std::lock_guard lock(mutex_);
   KEEL_EXPECT(name != "start" && name != "drain" && find(name) == nullptr, "each health check needs its own name");
   for (const std::string& need : entry->options.needs) {
-    KEEL_EXPECT(find(need) != nullptr, "a health check can need only checks that were added before it");
+    KEEL_EXPECT(find(need) != nullptr, "a health check can depend only on checks that were added before it");
   }
   entry->id = ++last_id_;
   entries_.push_back(std::move(entry));
@@ -235,7 +235,8 @@ void Health::add_thread() {
   threads_.push_back(Host::system().start_thread(name.c_str(), [this] { work(); }));
 }
 
-// Each thread takes a due check, and makes sure that another thread watches the other checks before it runs this one.
+// Each thread takes a due check and, before it runs this check, makes sure that another thread watches the other
+// checks.
 void Health::work() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -245,7 +246,8 @@ void Health::work() {
       try {
         idle_ == 0 ? add_thread() : wake_.notify_one();
       } catch (const std::system_error&) {
-        // The system has no more threads: the other checks wait until this one, or one that hangs, has returned.
+        // The system cannot start another thread, so the other checks wait until this check, or a check that hangs, has
+        // returned.
       }
       run_unlocked(lock, *entry);
     } else if (!changes_.empty()) {
@@ -287,7 +289,8 @@ void Health::wake() {
   if (rounds_ != nullptr) rounds_->loop.start_timer(*rounds_, clock_->now());
 }
 
-// A due function, now marked as running; tasks are started here as well. None: no check is due before `wake`.
+// Returns a due function, after marking it as running; also starts the tasks that are due. Returns null if no function
+// is due. Lowers `wake` to the time at which the next check may be due.
 Health::Entry* Health::pick(Instant& wake) {
   const Instant now = clock_->now();
   for (const auto& each : entries_) {
@@ -314,12 +317,13 @@ Health::Entry* Health::pick(Instant& wake) {
   return nullptr;
 }
 
-// Whether all checks that `entry` needs have passed. If not, the entry gets a result that says so.
+// Whether all checks that `entry` needs have passed. If one of these checks has not passed, the result of `entry` names
+// that check.
 bool Health::may_run(Entry& entry, Instant now) {
   for (const std::string& name : entry.options.needs) {
     const Entry* const need = find(name);
     if (need == nullptr) continue;
-    // The needed check runs first; once it has a result, this entry is examined again.
+    // The check that this entry needs runs first; once that check has a result, this entry is examined again.
     if (need->runs ? !need->late : now >= need->next) return false;
     if (need->status == Status::Ok) continue;
     entry.has_run = true;
@@ -340,7 +344,7 @@ void Health::finish(Entry& entry, Result<> result) {
   entry.has_run = true;
   const bool late = std::exchange(entry.late, false) || entry.duration >= entry.options.timeout;
   if (late) {
-    set(entry, Status::Failing, "took " + seconds(entry.duration) + ", the limit is " + seconds(entry.options.timeout));
+    set(entry, Status::Failing, "took " + seconds(entry.duration) + "; the limit is " + seconds(entry.options.timeout));
   } else if (result) {
     set(entry, Status::Ok, {});
   } else {
@@ -365,7 +369,7 @@ void Health::set(Entry& entry, Status status, std::string error) {
   finished_.notify_all();
 }
 
-// Logging may wait for a disk, so it runs without the lock, which the pages need.
+// Writing the log may wait for a disk, so it is done without holding the lock, which the pages need.
 void Health::report(std::unique_lock<std::mutex>& lock) {
   const auto changes = std::exchange(changes_, {});
   lock.unlock();
@@ -393,7 +397,7 @@ bool Health::started(Buffer& out) { return render(out, Kind::Startup); }
 
 bool Health::render(Buffer& out, Kind kind) {
   const std::lock_guard lock(mutex_);
-  // The verdict is the first member but is known last, so the checks are written to a separate buffer.
+  // The verdict is the first member of the JSON but is known last, so the checks are written to a separate buffer.
   Buffer aside;
   json::Writer checks(aside);
   bool well = true;

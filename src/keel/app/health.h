@@ -1,4 +1,4 @@
-// keel/app/health.h — is the process alive, has it started, and may it be sent traffic?
+// keel/app/health.h — is the process alive, has it started, and may clients send requests to it?
 //
 //   auto store = health.add({.name = "store", .needs = {"database"}}, [&store] { return store.ping(); });
 //   auto cache = health.add({.name = "cache", .degrades = true}, loop, [&cache] { return cache.check(); });  // Task<>
@@ -6,31 +6,32 @@
 //   health.start_complete();
 //   const bool ready = health.ready(body);     // 200 or 503
 //
-// Liveness fails only when a restart would help; a dependency that is down belongs to readiness. Start-up checks run
-// until they have passed once. Readiness requires that all start-up checks have passed, that start_complete() was
-// called, and that no drain has begun: drain() makes readiness fail before the listeners close, so that a load balancer
-// stops sending requests in time. A check that `degrades` never fails a probe: its failure is shown, and the status is
-// "degraded".
+// Liveness fails only when a restart would help; a dependency that is down affects readiness instead. Each start-up
+// check runs until it has passed once. Readiness requires that all start-up checks have passed, that start_complete()
+// was called, and that no drain has begun: drain() makes readiness fail before the listeners close, so that a load
+// balancer stops sending requests in time. A check that `degrades` never fails a probe: the failure is shown, and the
+// status is "degraded".
 //
-// Checks run by themselves, at an interval; pages show the last results and their age, and never wait. A check that
-// takes longer than its timeout counts as failed from that moment on; it does not delay other checks, and is run again
-// only after it has returned. A check whose dependency has failed is not run: "not checked: database failed".
+// Checks run on their own schedule, at an interval; pages show the last results and their age, and never wait for a
+// check. A check that takes longer than its timeout counts as failed from then on; it does not delay other checks, and
+// is run again only after it has returned. A check is not run when a check that it needs has failed: "not checked:
+// database failed".
 //
 //   {"status":"failing","checks":[{"name":"start","status":"ok"},
 //    {"name":"database","status":"failing","since":"2026-01-31T12:00:00Z","duration_sec":0.0004,"age_sec":2.5,
 //     "last_error":"open: No such file or directory"}]}
 //
-// `last_error` is kept when the check passes again; `since` is the time of the last change of the status. Metrics:
-// health_check_up{check} (1 or 0) and health_check_duration_seconds{check}. When a check begins to fail, a line is
-// logged at level warn, and when it passes again, at level info.
+// `last_error` is kept after the check passes again; `since` is the time at which the status last changed. Metrics:
+// health_check_up{check} (1 or 0) and health_check_duration_seconds{check}. A line is logged at level warn when a check
+// begins to fail, and at level info when it passes again.
 //
-// Ownership: destroying a Check removes it from the Health, which it must not outlive; a loop must run until the checks
-//            that run on it are destroyed.
-// Threads:   any, but a Check that runs on a loop must not be destroyed on that loop's thread. Functions run on threads
-//            of the Health (two, and one more for each function that hangs), and tasks run on their loop; runs of one
-//            check do not overlap. Destroying a Check waits for a run that is under way, after which it never runs
-//            again. A check must not add or destroy checks.
-// Cost:      a lock for a page; each check costs as much as its function.
+// Ownership: destroying a Check removes it from the Health; a Check must not outlive its Health. A loop must run until
+//            the checks that run on it are destroyed.
+// Threads:   any thread, but a Check that runs on a loop must not be destroyed on that loop's thread. Checks that are
+//            functions run on threads of the Health (two, and one more for each function that hangs); checks that are
+//            tasks run on their loop; runs of one check do not overlap. Destroying a Check waits for a run in progress,
+//            after which the check never runs again. A check must not add or destroy checks.
+// Cost:      a page takes a lock; each check costs as much as its function.
 
 #pragma once
 
@@ -58,18 +59,18 @@ class Runtime;
 
 namespace keel::app {
 
-// What a failing check means: the process needs a restart, should get no requests, or has not started yet.
+// What a failing check means: the process needs a restart, should receive no requests, or has not started yet.
 enum class HealthKind : std::uint8_t { Liveness, Readiness, Startup };
 
-// How often checks run, and how long one may take.
+// How often checks run, and how long a check may take.
 struct HealthOptions {
-  // The name, for people and for the label `check` of metrics. Each name is used once; "start" and "drain" are
-  // reserved.
+  // The name of the check, for people and for the label `check` of metrics. Each check needs its own name; "start" and
+  // "drain" are reserved.
   std::string name;
   HealthKind kind = HealthKind::Readiness;
   bool degrades = false;                // A failure is shown, but does not fail the probe of its kind.
-  std::vector<std::string> needs = {};  // Earlier checks that must pass for this one to be run.
-  Duration timeout = 5_s;               // A check without a result after this time has failed.
+  std::vector<std::string> needs = {};  // The names of checks, added earlier, that must pass before this check is run.
+  Duration timeout = 5_s;               // A check that gives no result within this time has failed.
 };
 
 class Health {
@@ -77,28 +78,29 @@ class Health {
   using Kind = HealthKind;
   class [[nodiscard]] Check;
 
-  // Null: there are no metrics. `registry` must outlive the Health.
+  // Null: the Health has no metrics. `registry` must outlive the Health.
   explicit Health(metrics::Registry* registry = nullptr);
-  ~Health();  // Aborts if a Check still exists.
+  ~Health();  // Aborts the process if a Check still exists.
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // A duplicate name and a need that does not exist are bugs.
+  // A duplicate name, or a need that does not exist, is a bug.
   Check add(HealthOptions options, Function<Result<>()> test);
-  // `test` makes a task that runs on `loop`; at its timeout it is cancelled.
+  // `test` makes a task that runs on `loop`; the task is cancelled at its timeout.
   Check add(HealthOptions options, io::Loop& loop, Function<Task<>()> test);
 
   // Runs every check now, and then once every `interval`. Call it once.
   void start(Duration interval);
   // Runs the checks in a simulation, which has no threads: tasks and functions run on the first loop of `simulated`, in
-  // virtual time. wait_checked() and the destructor of a Check whose task is running run the loops. The runtime must
-  // outlive the checks that are tasks, and its loops must outlive the Health.
+  // virtual time. wait_checked() runs the loops; the destructor of a Check runs them too if the task of the Check is
+  // running. The runtime must outlive the checks that are tasks; its loops must outlive the Health.
   void start(io::Runtime& simulated, Duration interval);
-  // Waits until each check has a result; false when `limit` elapses first.
+  // Waits until each check has a result; returns false if `limit` elapses first.
   bool wait_checked(Duration limit);
 
-  // Runs the check `name`, and those that need it, as soon as possible instead of after the interval. Call it after an
-  // event that may change the result. It has no effect if there is no such check.
+  // Runs the check `name`, and the checks that need it, as soon as possible instead of at the end of the interval. Call
+  // this function after an event that may change the result of a check. The call has no effect if no check has this
+  // name.
   void check_soon(std::string_view name);
 
   void start_complete();
@@ -118,7 +120,7 @@ class Health {
   void remove(std::uint64_t id) noexcept;
   bool render(Buffer& out, Kind kind);
 
-  // The functions below are called under the lock.
+  // The functions below are called while the lock is held.
   Entry* find(std::string_view name) noexcept;
   bool has_started() const noexcept;
   void add_thread();
@@ -137,15 +139,16 @@ class Health {
   Host* clock_ = &Host::system();
   log::Logger log_;
   std::mutex mutex_;
-  std::condition_variable wake_;      // Wakes the threads: a check may be due.
-  std::condition_variable finished_;  // A check has a result, or a change has been logged.
+  std::condition_variable wake_;      // Wakes the threads when a check may be due.
+  std::condition_variable finished_;  // Notified when a check has a result, or when a change has been logged.
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  // The changes to be logged: the name of a check, and the reason why it fails, or "" when it passes again.
+  // The changes that are not logged yet: the name of a check, and the reason why the check fails, or "" if the check
+  // passes again.
   std::vector<std::pair<std::string, std::string>> changes_;
   Duration interval_;
   std::uint64_t last_id_ = 0;
-  std::unique_ptr<Rounds> rounds_;  // Takes the place of the threads in a simulation.
+  std::unique_ptr<Rounds> rounds_;  // Runs the checks in a simulation, which has no threads.
   int idle_ = 0;
   bool running_ = false;
   bool stopping_ = false;

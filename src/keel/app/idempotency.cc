@@ -20,8 +20,9 @@ constexpr int forgotten_at_once = 1000;
 
 bool is_bare(char c) noexcept { return c > ' ' && c < 0x7F && c != '"' && c != ',' && c != ';' && c != '\\'; }
 
-// 128 bits in hexadecimal digits. The fingerprint must stay the same as long as rows are stored, so the keys of the
-// hash are constants: a client that finds two requests with the same fingerprint harms only itself.
+// The digest is 128 bits in hexadecimal digits. The fingerprint must stay the same as long as rows are stored, so the
+// keys of the hash are constants, which anybody can read; but a client that constructs two requests with the same
+// fingerprint harms only itself.
 std::string digest(std::string_view text) {
   char digits[2 * hex_digits];
   const std::uint64_t low = siphash({0x6b65656c2d6f6e63, 0x652d6f6e6365206f}, text);
@@ -78,9 +79,10 @@ class Idempotency::Running {
     const std::lock_guard lock(owner_.mutex_);
     owner_.running_.erase(name_);
   }
-  // False: another request with this key is in progress.
+  // False: this process is already handling another request with this key.
   bool begin(const Claim& claim) {
-    name_ = claim.client + '\n' + claim.key;  // The key has no line break.
+    // The key contains no line break, so a line break can separate the client from the key.
+    name_ = claim.client + '\n' + claim.key;
     const std::lock_guard lock(owner_.mutex_);
     is_first_ = owner_.running_.insert(name_).second;
     return is_first_;
@@ -108,7 +110,7 @@ Idempotency::Idempotency(App& app, IdempotencyOptions options)
 
 Result<std::string> Idempotency::parse_key(std::string_view field) {
   constexpr const char* expected =
-      "Idempotency-Key is one string of 1 to 255 visible characters, such as a UUID, with or without quotes";
+      "Idempotency-Key must be one string of 1 to 255 visible characters, such as a UUID, with or without quotes";
   std::string key;
   if (field.starts_with('"')) {
     std::size_t i = 1;
@@ -133,7 +135,7 @@ Task<http::Response> Idempotency::run_once(http::Request& request, std::string_v
     if (options_.required) {
       co_return http::refuse(http::Status::BadRequest,
                              "Idempotency-Key is required: send a new value, such as a UUID, with each operation, and "
-                             "the same value when you repeat it");
+                             "the same value when you repeat the operation");
     }
     co_return co_await write(nullptr, body);
   }
@@ -145,7 +147,7 @@ Task<http::Response> Idempotency::run_once(http::Request& request, std::string_v
   if (!running.begin(claim)) {
     still_running_.add();
     co_return http::refuse(http::Status::Conflict,
-                           "a request with this Idempotency-Key is in progress: repeat it later")
+                           "a request with this Idempotency-Key is in progress: repeat the request later")
         .header("Retry-After", "1");
   }
   std::optional<http::Response> known = co_await stored(claim);
@@ -169,15 +171,16 @@ Task<std::optional<http::Response>> Idempotency::stored(const Claim& claim) {
   co_return response_of(*found);
 }
 
-// Awaits `body` and stores its response in one transaction; without a claim, nothing is stored.
+// Awaits `body` and stores its response, both in one transaction; if `claim` is null, no response is stored.
 Task<http::Response> Idempotency::write(const Claim* claim, Body body) {
-  bool is_taken = false;                     // By another process.
-  std::optional<http::Response> not_stored;  // The transaction is rolled back, and this response is returned.
+  bool is_taken = false;  // By another process.
+  // Set if the transaction is to be rolled back; this response is then returned.
+  std::optional<http::Response> not_stored;
   auto work = [&](db::Transaction& transaction) -> Task<http::Response> {
     is_taken = false;
     not_stored.reset();
     if (claim != nullptr) {
-      // From here on another process that uses this key waits for the end of this transaction.
+      // From this statement on, another process that uses this key waits until this transaction ends.
       const db::Written claimed = co_await transaction.execute(
           "insert into idempotency_keys (client, idempotency_key, fingerprint, status, content_type, fields, content, "
           "created_at) values ($1, $2, $3, 0, '', '', $4, $5) on conflict (client, idempotency_key) do nothing",
@@ -189,8 +192,8 @@ Task<http::Response> Idempotency::write(const Claim* claim, Body body) {
     }
     http::Response response = co_await body(transaction);
     KEEL_EXPECT(!response.is_streamed() && !response.is_upgrade(),
-                "the body of Idempotency::run() returned a response that is streamed or an upgrade, which cannot be "
-                "stored: return one with its whole content");
+                "the body of Idempotency::run() returned a streamed response or an upgrade, which cannot be stored: "
+                "return a response with its whole content");
     const int status = static_cast<int>(response.status());
     if (status >= 500 || !response.is_valid()) {
       not_stored = std::move(response);
@@ -213,8 +216,8 @@ Task<http::Response> Idempotency::write(const Claim* claim, Body body) {
     std::optional<http::Response> known = co_await stored(*claim);
     if (known) co_return *std::move(known);
     co_return http::refuse(http::Status::Conflict,
-                           "a request with this Idempotency-Key is in progress: repeat it later")
-        .header("Retry-After", "1");  // The stored response has been deleted in the meantime.
+                           "a request with this Idempotency-Key is in progress: repeat the request later")
+        .header("Retry-After", "1");  // The stored response was deleted in the meantime.
   }
   co_return std::move(done);
 }
@@ -231,7 +234,7 @@ Task<> Idempotency::check_table() {
 }
 
 Task<> Idempotency::forget() {
-  // The rows are deleted in parts, so that no request waits for long.
+  // The rows are deleted in batches, so that no request has to wait long for the database.
   while (true) {
     const db::Written deleted = co_await database_.execute(
         "delete from idempotency_keys where (client, idempotency_key) in (select client, idempotency_key from "

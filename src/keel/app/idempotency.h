@@ -19,45 +19,47 @@
 //     app::Idempotency once_;
 //   };
 //
-// The response that run() gives to a request with
+// The response that run() returns to a request with
 //   a new key                            the response of `body`, once it and all that `body` wrote are committed
 //   a key that has a response            the stored response, with Idempotent-Replayed: true
 //   a key of another request             422: method, path, query and body have to be the same
 //   a key whose request still runs       409 with Retry-After, in this process; one that runs in another process is
 //                                        waited for, and its response given
 //   no key, or one that is invalid       400 (no key: see IdempotencyOptions::required)
-// When a process ends, even between the commit and the response, either nothing or everything is stored: a repetition
-// then does the work or gets the stored response.
+// When a process ends, even between the commit and the response, either everything or nothing is stored. When the
+// client repeats the request, the client gets the stored response, or `body` runs again.
 //
-// `body` is Task<http::Response>(db::Transaction&), or the same with the response of an operation of a contract. It
-// writes through the transaction, and not through the session. A response with a status below 500 is stored, and the
-// writes of `body` are committed. After an error or a status of 500 and above, the writes are rolled back and nothing
-// is stored: a repetition runs `body` again. `body` also runs again when the database aborts the transaction because of
-// a conflict with another one (db/session.h, transact()), so it should only run statements. Calls of other servers are
-// not part of the transaction: send them their own idempotency key, and remember that `body` holds SQLite's only writer
-// while it waits for them.
+// `body` is Task<http::Response>(db::Transaction&), or a callable of that form that returns the response type of an
+// operation of a contract. `body` must write through the transaction, not through the session. A response with a status
+// below 500 is stored, and the writes of `body` are committed. After an error or a status of 500 or above, the writes
+// are rolled back and nothing is stored: `body` runs again when the client repeats the request. `body` also runs again
+// when the database aborts the transaction because of a conflict with another transaction (db/session.h, transact()),
+// so `body` should only run statements. Calls of other servers are not part of the transaction: send them their own
+// idempotency key, and remember that `body` holds SQLite's only writer while it waits for those servers.
 //
-// `client` identifies the owner of the key, such as the number of the authenticated customer: equal keys of different
-// clients are different keys, and no client gets the response of another. Empty: all requests share one set of keys.
+// `client` identifies the owner of the key, such as the number of the authenticated customer: the same key sent by two
+// clients counts as two keys, so no client gets the response of another client. If `client` is empty, all requests
+// share one set of keys.
 //
-// The key is a string of structured fields (RFC 8941), in quotes, or without quotes, as most clients send it: 1 to 255
-// visible characters, and without quotes none of them a comma, semicolon, quote or backslash.
+// The key is a string as in structured fields (RFC 8941), either in quotes, or without quotes, as most clients send it.
+// The key has 1 to 255 visible characters; a key without quotes must not contain a comma, semicolon, quote or
+// backslash.
 //
 // The table belongs to the application and is created by its migrations (docs/idempotency.md has the statement for each
 // database):
 //   create table idempotency_keys (client, idempotency_key, fingerprint, status, content_type, fields, content,
 //     created_at, primary key (client, idempotency_key))
-// The start fails without the table. Responses are deleted at most an hour after `retention`.
+// The start fails if the table does not exist. Responses are deleted within an hour after `retention`.
 //
-// On a route that streams its request, the body is not compared.
+// On a route that streams its request, the fingerprint does not cover the body.
 //
 // Errors:   those of `body` and of the database; returning a streamed response or an upgrade is a Bug (base/bug.h).
-// Lifetime: make the object before App::run(), which it must outlive; `body` and `client` must live until the task
-//           completes.
+// Lifetime: make the object before App::run(); the object must outlive run(). `body` and `client` must live until the
+//           task completes.
 // Threads:  all workers share one object.
-// Cancel:   a task that is cancelled before the commit leaves no effect.
-// Cost:     a read, two writes of one row, two passes of siphash() over the body, and a look-up among the requests in
-//           progress, under a mutex that all workers share; a stored response costs no write.
+// Cancel:   a task that is cancelled before the commit has no effect.
+// Cost:     one read, two writes of one row, two passes of siphash() over the body, and a look-up among the requests in
+//           progress, under a mutex that all workers share; a request that gets a stored response writes nothing.
 
 #pragma once
 
@@ -85,14 +87,17 @@ class App;
 
 // How long responses are stored, and which requests need a key.
 struct IdempotencyOptions {
-  Duration retention = 24_h;  // The minimum time for which a response is stored. A later repetition is a new request.
-  // Whether a request without a key gets 400. If false, its `body` runs in a transaction, and no response is stored.
+  // The minimum time for which a response is stored. A repetition after that time counts as a new request.
+  Duration retention = 24_h;
+  // Whether a request without a key is rejected with 400. If false, the `body` of such a request runs in a transaction,
+  // and no response is stored.
   bool required = true;
 };
 
 class Idempotency {
  public:
-  // Uses the App's database, and adds work to the App that checks the table and deletes old rows.
+  // Uses the App's database, and adds background work to the App, which checks at the start that the table exists, and
+  // deletes old rows.
   explicit Idempotency(App& app, IdempotencyOptions options = {});
   Idempotency(const Idempotency&) = delete;
   Idempotency& operator=(const Idempotency&) = delete;
@@ -105,7 +110,7 @@ class Idempotency {
         requires { typename Result::promise_type; },
         "the body of Idempotency::run() must be callable as Task<http::Response>(db::Transaction&)");
     static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                  "pass a body that captures by value as a named variable, not a temporary: auto body = [...] { ... }; "
+                  "a body that captures by value must be a named variable, not a temporary: auto body = [...] { ... }; "
                   "co_await once.run(request, client, body)");
     if constexpr (std::is_same_v<Result, Task<http::Response>>) {
       return run_once(request, client, body);
@@ -114,7 +119,7 @@ class Idempotency {
     }
   }
 
-  // The key in the value of the field; InvalidArgument when it has neither of the two forms.
+  // Returns the key in the value of the field; InvalidArgument if the value has neither of the two forms of a key.
   static Result<std::string> parse_key(std::string_view field);
 
  private:
@@ -127,7 +132,7 @@ class Idempotency {
   Task<std::optional<http::Response>> stored(const Claim& claim);
   Task<> check_table();
   Task<> forget();
-  // Use this overload for the responses of a contract, which only their own class can make.
+  // This overload is for the responses of a contract, because only their own class can make them.
   template <class T>
   Task<T> run_as(http::Request& request, std::string_view client, FunctionRef<Task<T>(db::Transaction&)> body) {
     auto plain = [&body](db::Transaction& transaction) -> Task<http::Response> {
@@ -144,7 +149,7 @@ class Idempotency {
   const metrics::Counter mismatched_;
   const metrics::Counter still_running_;
   std::mutex mutex_;
-  std::set<std::string, std::less<>> running_;  // Client and key of each request in progress.
+  std::set<std::string, std::less<>> running_;  // The client and the key of each request in progress.
 };
 
 }  // namespace keel::app

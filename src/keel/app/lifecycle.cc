@@ -30,8 +30,8 @@ std::string in_quotes(std::string_view name) { return '"' + std::string(name) + 
 struct Lifecycle::Entry {
   enum class State : std::uint8_t { Idle, Waiting, Starting, Running, Failed, Stopping, Stopped };
   Module module;
-  std::vector<Entry*> needs;  // The entries of module.needs, once checked.
-  std::vector<Entry*> below;  // The needs, including indirect ones.
+  std::vector<Entry*> needs;  // The entries that module.needs names, once these needs have been checked.
+  std::vector<Entry*> below;  // The needs of the module, including indirect ones.
   bool is_checked = false;
   State state = State::Idle;
   int order = 0;  // The position of the module in the order of starting.
@@ -45,11 +45,12 @@ struct Lifecycle::Entry {
 
 namespace {
 
-// The module whose start runs on this thread, so that ensure() there counts as a need.
+// The module whose start runs on this thread, so that a call of ensure() on this thread counts as a need of that
+// module.
 thread_local const Lifecycle* current_lifecycle = nullptr;
 thread_local void* current_entry = nullptr;
 
-// Its error is the result of the start that it leaves.
+// Thrown to leave the start of a module; `error` becomes the result of that start.
 struct StartLeft : std::runtime_error {
   explicit StartLeft(const Error& cause) : std::runtime_error(cause.describe()), error(cause.clone()) {}
   Error error;
@@ -149,7 +150,7 @@ Lifecycle::Entry* Lifecycle::find(std::string_view name) const noexcept {
   return nullptr;
 }
 
-// `path`: the way to this entry.
+// `path`: the entries that lead to this entry.
 Result<> Lifecycle::check(Entry& entry, std::vector<Entry*>& path) {
   if (entry.is_checked) return {};
   const auto chain = [&](std::string_view last) {
@@ -189,7 +190,8 @@ Result<> Lifecycle::add_need(Entry& of, Entry& need) {
   std::vector<Entry*> path;
   Result<> checked = check(of, path);
   if (!checked) of.module.needs.pop_back();
-  // The modules above it reach its need as well. A mistake in their own needs is reported when they start.
+  // Every module that needs this module now depends on the new need too. Mistakes in the needs of those modules are
+  // reported when those modules start.
   for (auto& entry : entries_) {
     path.clear();
     static_cast<void>(check(*entry, path));
@@ -197,7 +199,7 @@ Result<> Lifecycle::add_need(Entry& of, Entry& need) {
   return checked;
 }
 
-// The needs of the module have been checked.
+// Requires that the needs of the module have been checked.
 void Lifecycle::want(Entry& entry) {
   if (entry.state != Entry::State::Idle && entry.state != Entry::State::Failed) return;
   entry.state = Entry::State::Waiting;
@@ -206,7 +208,7 @@ void Lifecycle::want(Entry& entry) {
   for (Entry* need : entry.needs) want(*need);
 }
 
-// Takes a module that can start now.
+// Marks a module that can start now as starting, and returns the module; null if no module can start.
 Lifecycle::Entry* Lifecycle::next_ready() noexcept {
   if (stopping_) return nullptr;
   const auto runs = [](const Entry* need) { return need->state == Entry::State::Running; };
@@ -245,7 +247,8 @@ void Lifecycle::work(Entry* entry, int thread) {
   while (entry != nullptr) {
     entry->thread = "start-" + std::to_string(thread);
     run(*entry, lock);
-    // This thread continues with a module that has become ready; other threads start the rest.
+    // This thread continues with one of the modules that have become ready; other threads start the other ready
+    // modules.
     entry = next_ready();
     advance(lock);
     changed_.notify_all();
@@ -303,12 +306,14 @@ Result<Lifecycle::Entry*> Lifecycle::begin_locked(std::string_view name, Lock& l
   Entry* const entry = find(name);
   if (entry == nullptr) return Error::text(Code::InvalidArgument, "there is no module " + in_quotes(name));
   if (entry->state == Entry::State::Running) {
-    // The start that uses it is then waited for before it is stopped. A need that would be circular is not recorded.
+    // Because of the need, stop() stops this module only after the start that uses this module has ended. A need that
+    // would form a cycle is not recorded.
     if (current_lifecycle == this) static_cast<void>(add_need(*static_cast<Entry*>(current_entry), *entry));
     return entry;
   }
   if (stopping_)
-    return Error::text(Code::FailedPrecondition, "module " + in_quotes(name) + " is not started: stopping");
+    return Error::text(Code::FailedPrecondition,
+                       "module " + in_quotes(name) + " is not started, because the modules are being stopped");
   std::vector<Entry*> path;
   KEEL_TRY_VOID(check(*entry, path));
   if (current_lifecycle == this) KEEL_TRY_VOID(add_need(*static_cast<Entry*>(current_entry), *entry));
@@ -358,7 +363,8 @@ Result<> Lifecycle::wait(Lock& lock, const std::vector<Entry*>& wanted, Function
       join_finished(lock);
       return {};
     }
-    if (stopping_) return fail(Code::FailedPrecondition, "a module is not started: stopping");
+    if (stopping_)
+      return fail(Code::FailedPrecondition, "a module is not started, because the modules are being stopped");
     lock.unlock();
     const bool is_over = is_interrupted();
     lock.lock();
@@ -377,7 +383,7 @@ std::string Lifecycle::waiting_for(const Entry& entry) const {
   return names.empty() ? names : names + " waited for it";
 }
 
-// Takes finished threads out of the list.
+// Removes threads that have finished from the list.
 void Lifecycle::join_finished(Lock& lock) {
   std::vector<Starter> finished;
   for (auto at = threads_.begin(); at != threads_.end();) {
@@ -393,7 +399,7 @@ void Lifecycle::join_finished(Lock& lock) {
   lock.lock();
 }
 
-// Of the modules that no running module needs, returns the one that started last.
+// Of the modules that no running module needs, returns the module that started last.
 Lifecycle::Entry* Lifecycle::next_to_stop() noexcept {
   Entry* last = nullptr;
   for (const auto& entry : entries_) {
@@ -455,7 +461,7 @@ StopReport Lifecycle::stop(Duration deadline, FunctionRef<void()> while_waiting)
     } else {
       try {
         stopper_ = host_.start_thread("stop", [this] { stop_all(); });
-        // The system has no more threads or memory; this may also be the reason why the start failed.
+        // The system has no memory or cannot start another thread. The start may have failed for the same reason.
       } catch (const std::system_error&) {
         lock.unlock();
         stop_all();
@@ -538,8 +544,8 @@ std::vector<Phase> Lifecycle::phases() const {
     }
     phases.push_back(std::move(phase));
   }
-  // Sorts by beginning; phases that began at the same time keep their order. std::stable_sort is not used, because the
-  // library's version calls a function that Clang reports as deprecated.
+  // Sorts the phases by the time at which they began; phases that began at the same time keep their order.
+  // std::stable_sort is not used, because the library's version calls a function that Clang reports as deprecated.
   for (auto at = phases.begin(); at != phases.end(); ++at) {
     std::rotate(std::ranges::upper_bound(phases.begin(), at, at->began, {}, &Phase::began), at, at + 1);
   }

@@ -1,5 +1,5 @@
-// keel/app/lifecycle.h — the modules of a process: started in the order of their dependencies, timed, and stopped in
-// reverse order.
+// keel/app/lifecycle.h — the modules of a process: starts them in the order of their dependencies, measures the times,
+// and stops them in reverse order.
 //
 //   app::Lifecycle lifecycle;
 //   lifecycle.add({.name = "store", .start = [&] { return store.open(); }, .stop = [&] { store.close(); }});
@@ -9,22 +9,24 @@
 //   KEEL_TRY_VOID(lifecycle.ensure("reports")); // at its first use
 //   const StopReport report = lifecycle.stop(10_s);
 //
-// Modules that do not need each other start at the same time, each on a thread "start-N" made by the Host. A lazy one
-// starts when ensure() is called for it or a module needs it. ensure() within a module's own start counts as a need.
+// Modules that do not need each other start at the same time, each on a thread "start-N" made by the Host. A lazy
+// module starts when ensure() is called for it, or when another module needs it. A call of ensure() within a module's
+// start counts as a need of that module.
 //
-// In a simulation, which has no threads, modules start and stop one after the other inside the calls that need them
-// (ModuleThreads::None), and no timeout ends them.
+// In a simulation, which has no threads, modules start and stop one after the other inside the calls that start and
+// stop them (ModuleThreads::None), and no timeout ends a start or a stop.
 //
-// Errors:    InvalidArgument, before any module starts, for a need that no module has as its name and for a circular
-//            chain of needs, which the message shows; a module's own error, DeadlineExceeded (start_timeout) or
-//            Cancelled (is_interrupted), with the module, its time and the modules that waited for it. An exception out
-//            of `start` is Internal, and so is a thread that the system does not start.
+// Errors:    InvalidArgument, before any module starts, if a need is not the name of any module, or if needs form a
+//            cycle, which the message shows; a module's own error, DeadlineExceeded (start_timeout) or
+//            Cancelled (is_interrupted), in each case with the module, the time that it took and the modules that
+//            waited for it. The error is Internal if `start` throws an exception, or if the system cannot start a
+//            thread.
 // Ownership: `start` and `stop` of a module are called at most once each time the module starts, and are destroyed with
 //            the Lifecycle; objects that they refer to must outlive the Lifecycle.
-// Threads:   add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.
+// Threads:   add(), begin(), ensure(), record() and phases() on any thread; start() and stop() on one thread.
 // Lifetime:  the destructor stops running modules and waits for them without a time limit. If stop() reported a module
-//            that is stuck, end the process without running destructors.
-// Cost:      a lock for ensure() of a running module; at the start, a thread for each module that starts at the same
+//            that did not stop, end the process without running destructors.
+// Cost:      ensure() of a running module takes a lock; the start uses a thread for each module that starts at the same
 //            time as another.
 
 #pragma once
@@ -48,50 +50,56 @@ namespace keel::app {
 
 // A part of the process: its name, what it needs, and how it is started and stopped.
 struct Module {
-  std::string name;                     // Unique.
-  std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
-  Function<Result<>()> start = {};      // Empty: there is nothing to do at the start.
-  Function<void()> stop = {};           // Called only if `start` succeeded. Empty: nothing to do.
-  Duration start_timeout = {};  // Time limit of `start`, not counting the wait for its needs; 0: the Lifecycle's.
-  bool lazy = false;            // start() does not start it; the first module that needs it, or ensure(), does.
+  std::string name;  // Unique.
+  // The modules that must be running before this module starts, and that keep running until this module has stopped.
+  std::vector<std::string> needs = {};
+  Function<Result<>()> start = {};  // Starts the module; empty: nothing has to be done.
+  Function<void()> stop = {};       // Stops the module if `start` succeeded; empty: nothing has to be done.
+  // Time limit of `start`, not counting the wait for the module's needs; 0: the time limit of the Lifecycle.
+  Duration start_timeout = {};
+  // If true, start() does not start the module; it is started by ensure(), or because another module needs it.
+  bool lazy = false;
 };
 
-// The state of a module, or of a step that was record()ed.
+// The state of a module, or of a step that was added by record().
 struct Phase {
   enum class State : std::uint8_t { Waiting, Starting, Running, Failed, Stopped };
   std::string name;
-  Instant began = {};           // When `start` began; while the module waits for its needs, when it was requested.
-  Duration took = {};           // Duration of `start`, so far while it runs.
-  Duration waited = {};         // How long the module waited for its needs after it was requested.
-  std::string waited_for = {};  // The last of its needs to start; empty when all were already running.
-  std::string thread = {};      // "start-2"; of a step: "main".
+  // When `start` began; while the module waits for its needs, the time at which the module was requested.
+  Instant began = {};
+  Duration took = {};    // How long `start` took, or has taken so far.
+  Duration waited = {};  // How long the module waited for its needs after it was requested.
+  // The needed module that started last; empty if all needed modules were already running.
+  std::string waited_for = {};
+  std::string thread = {};  // "start-2"; for a step: "main".
   State state = State::Running;
 };
 // The name of a state, as the report of the start shows it.
 std::string_view to_string(Phase::State state) noexcept;
 
-// A table for people: a line for each phase, ordered by its beginning, with times in milliseconds since `origin`, and
-// the total until `end`.
+// Appends a table for people: one line for each phase in the order in which they began, with times in milliseconds
+// since `origin`, and the total until `end`.
 std::string phase_table(std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
 // The phases of a start as one JSON object:
 // {"name":…,"version":…,"keel":…,"total_ms":…,"phases":[{"name":…,"began_ms":…,"took_ms":…,"waited_ms":…,
 // "waited_for":…,"thread":…,"state":…}]}
 void write_phases(Buffer& out, const Program& program, const std::vector<Phase>& phases, Instant origin, Instant end);
 
-// The result of stop(): each module with the time it took, and the error of one that did not stop cleanly.
+// The result of stop(): each module with the time that it took to stop, and the error if the module did not stop
+// cleanly.
 struct StopReport {
   struct Part {
     std::string name;
     Duration took;             // How long stopping took; for a module that did not stop, the time until the deadline.
-    bool is_stuck = false;     // The module was still stopping, or still starting, at the deadline.
-    std::string problem = {};  // The text of an exception out of `stop`.
+    bool is_stuck = false;     // True if the module was still stopping, or still starting, at the deadline.
+    std::string problem = {};  // The text of an exception thrown by `stop`.
   };
-  std::vector<Part> parts;        // The modules, in the order in which they were stopped.
-  std::vector<std::string> left;  // Modules that were not stopped, because an earlier one is stuck.
+  std::vector<Part> parts;        // The modules in the order in which they stopped.
+  std::vector<std::string> left;  // The modules that were not stopped because a module before them did not stop.
   Duration took;
 
   bool is_complete() const noexcept;
-  // Logs how long each module took, and at error level those that did not stop cleanly or in time.
+  // Logs how long each module took to stop; modules that did not stop cleanly or in time are logged at level error.
   void log(const log::Logger& log) const;
 };
 
@@ -102,46 +110,48 @@ class Lifecycle {
   static constexpr Duration usual_stop_timeout = 10_s;
   static constexpr Duration usual_start_timeout = 30_s;
 
-  // `stop_timeout`: the time limit for stopping the started modules when start() fails. `start_timeout`: that of each
-  // module without its own; an App has common.start_timeout_sec here.
+  // `stop_timeout` limits how long the started modules may take to stop when start() fails. `start_timeout` applies to
+  // each module that has no start_timeout of its own; an App passes common.start_timeout_sec.
   explicit Lifecycle(Duration stop_timeout = usual_stop_timeout, ModuleThreads threads = ModuleThreads::Own,
                      Duration start_timeout = usual_start_timeout);
   ~Lifecycle();
   Lifecycle(const Lifecycle&) = delete;
   Lifecycle& operator=(const Lifecycle&) = delete;
 
-  // A name that is already in use is a bug.
+  // A name that another module already has is a bug.
   void add(Module module);
-  // Records a completed step that is not a module, for phases().
+  // Records a step that is complete and is not a module, so that phases() contains it.
   void record(std::string_view name, Instant began, Duration took);
 
-  // Starts every module that is not lazy, with what these need, and waits for them. While it waits, it calls
-  // `is_interrupted` every few milliseconds on this thread. On an error the started modules are stopped in reverse
-  // order, including those that begin() and ensure() had started before.
+  // Starts every module that is not lazy, together with the modules that these need, and waits until all these modules
+  // have started. While this function waits, it calls `is_interrupted` every few milliseconds on this thread. After an
+  // error, the started modules are stopped in reverse order, including those that begin() and ensure() started before.
   Result<> start(FunctionRef<bool()> is_interrupted);
   Result<> start();
-  // Starts one module and its needs, without waiting; for errors see ensure().
+  // Starts a module and the modules that it needs, without waiting; the errors are those of ensure().
   Result<> begin(std::string_view name);
-  // Starts one module and its needs, and waits for them. After an error all other modules keep running; another call
-  // for the failed module starts it again. FailedPrecondition for a module that does not run, once stop() has begun.
+  // Starts a module and the modules that it needs, and waits until they have started. After an error all other modules
+  // keep running; a further call for the failed module starts it again. FailedPrecondition if stop() has begun and the
+  // module does not run.
   Result<> ensure(std::string_view name, FunctionRef<bool()> is_interrupted);
   Result<> ensure(std::string_view name);
 
-  // Stops the running modules, one after the other in reverse order of starting, on a separate thread; it waits for
-  // modules that are still starting. Returns when all have stopped, or at the deadline with a report of those that have
-  // not. Calls `while_waiting` every few milliseconds, on this thread. Idempotent.
+  // Stops the running modules, one after the other in reverse order of starting, on a separate thread; a module that is
+  // still starting is stopped after its start has ended. Returns when all modules have stopped, or at the deadline with
+  // a report of the modules that have not stopped. Calls `while_waiting` every few milliseconds on this thread.
+  // Idempotent.
   StopReport stop(Duration deadline, FunctionRef<void()> while_waiting);
   StopReport stop(Duration deadline);
 
-  // Within the start of one of its modules, on the thread that runs it: throws an exception that ends that start with
-  // `error`. Elsewhere it does nothing.
+  // Within the start of one of the modules, on the thread that runs this start: throws an exception that ends the start
+  // with `error`. On any other thread, this function does nothing.
   void leave_start(const Error& error) const;
 
   // Whether the module exists and has started.
   bool runs(std::string_view name) const;
   // The modules that were requested so far and every recorded step, in the order in which they began.
   std::vector<Phase> phases() const;
-  // The modules that are not lazy, and the lazy ones that were requested.
+  // The modules that are not lazy, and the lazy modules that were requested.
   std::vector<std::string> wanted() const;
 
  private:
@@ -152,7 +162,7 @@ class Lifecycle {
     bool is_done = false;
   };
   using Lock = std::unique_lock<std::mutex>;
-  // All of these hold mutex_, except while they call a module.
+  // These functions are called with mutex_ held; they release mutex_ while they call a module.
   Entry* find(std::string_view name) const noexcept;
   Result<> check(Entry& entry, std::vector<Entry*>& path);
   Result<> add_need(Entry& of, Entry& need);

@@ -488,7 +488,7 @@ TEST_F(Modules, do_not_start_and_say_why_when_no_thread_can_be_started) {
 
   ASSERT_FALSE(started);
   const std::string text = started.error().describe();
-  EXPECT_NE(text.find("starting a thread: "), std::string::npos) << text;
+  EXPECT_NE(text.find("cannot start a thread: "), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with(R"( ms; "server" waited for it))")) << text;
   EXPECT_EQ(events.list(), List{});
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr int first_descriptor = 3;  // SD_LISTEN_FDS_START
 constexpr int descriptors_max = 1024;
 
-// Returns the value of the environment variable, and removes the variable.
+// Returns the value of the environment variable, and removes the variable from the environment.
 std::string take_variable(const char* name) {
   const char* const value = ::getenv(name);
   std::string text = value != nullptr ? value : "";
@@ -25,7 +25,7 @@ std::string take_variable(const char* name) {
   return text;
 }
 
-// Converts all of `text`; -1 when it is not a number.
+// Converts all of `text` to a number; -1 if `text` is not a number.
 int to_number(const std::string& text) noexcept {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -55,7 +55,7 @@ Address address_of(int fd) noexcept {
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
 
-// The reason why connections cannot be accepted from `fd`; "" when they can.
+// The reason why this process cannot accept connections from `fd`; "" if it can.
 std::string_view objection_to(int fd) noexcept {
   struct stat status;
   if (::fstat(fd, &status) != 0) return "is not open";
@@ -107,7 +107,7 @@ Result<Listeners> Listeners::from_environment() {
     const std::string& name = names[static_cast<std::size_t>(i)];
     if (!is_known(name)) {
       return Error::text(Code::InvalidArgument,
-                         "LISTEN_FDNAMES: '" + name + "' is not a server of this service: expected " +
+                         "LISTEN_FDNAMES: '" + name + "' is not the name of a server of this service: expected " +
                              "http, https, admin, probes or messages (systemd: FileDescriptorName=)");
     }
     if (auto added = listeners.add(name, first_descriptor + i, true); !added) {

@@ -1,4 +1,4 @@
-// keel/app/listeners.h — listening sockets that this process did not bind: a service manager's, or a predecessor's.
+// keel/app/listeners.h — listening sockets that another process bound: a service manager or a predecessor.
 //
 //   KEEL_TRY(Listeners activated, Listeners::from_environment());      // before any thread
 //   options.inherited = activated.find("http");
@@ -6,7 +6,8 @@
 //
 // Each socket has the name of the server that it is for: "http", "https", "admin", "probes" or "messages".
 //
-// Ownership: owns its descriptors and closes them when it is destroyed; duplicate one that you need for longer.
+// Ownership: a Listeners object owns its descriptors and closes them when it is destroyed; duplicate a descriptor that
+//            you need for longer.
 // Source:    sd_listen_fds(3).
 
 #pragma once
@@ -25,7 +26,8 @@ class Listeners {
   struct Entry {
     std::string name;
     int fd = -1;
-    bool kept = false;  // The service manager keeps it open too, so it listens even when no process serves it.
+    // The service manager keeps the socket open too, so the socket listens even when no process serves it.
+    bool kept = false;
   };
 
   Listeners() = default;
@@ -33,24 +35,24 @@ class Listeners {
   Listeners& operator=(Listeners&& other) noexcept;
   ~Listeners() { clear(); }
 
-  // The sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables are
-  // removed from the environment, so that a child process does not mistake the sockets for its own; the descriptors
-  // become close-on-exec. Returns no sockets when LISTEN_PID is another process. The known names are "http", "https",
-  // "admin", "probes" and "messages"; when no socket has one of them (systemd's default is the name of the unit), all
-  // sockets are "http". InvalidArgument names the invalid variable or descriptor. Call it while the process has only
-  // one thread.
+  // Returns the sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables
+  // are removed from the environment, so that no child process uses these variables, which were not passed to it; the
+  // descriptors become close-on-exec. Returns no sockets if LISTEN_PID names another process. The known names are
+  // "http", "https", "admin", "probes" and "messages"; if no socket has a known name (systemd's default is the name of
+  // the unit), all sockets count as "http". InvalidArgument names the invalid variable or descriptor. Call this
+  // function while the process has only one thread.
   static Result<Listeners> from_environment();
 
-  // Takes ownership of `fd`, even if the call fails: InvalidArgument when it is not a TCP or Unix stream socket that
+  // Takes ownership of `fd`, even if the call fails: InvalidArgument if `fd` is not a TCP or Unix stream socket that
   // listens.
   Result<> add(std::string name, int fd, bool kept);
 
-  // The descriptors with the name `name`; they stay owned by this object.
+  // The descriptors of the sockets named `name`; this object continues to own them.
   std::vector<int> find(std::string_view name) const;
-  // The sockets with the name `name` that listen at `at` (with port 0: at any port), and those that a service manager
-  // keeps, whatever their address.
+  // The sockets named `name` that listen at `at` (with port 0: at any port), and all sockets of that name that a
+  // service manager keeps open, which may listen at any address.
   std::vector<int> find(std::string_view name, const Address& at) const;
-  // Whether the service manager keeps the sockets of `name` open.
+  // Whether the service manager keeps the sockets named `name` open.
   bool is_kept(std::string_view name) const noexcept;
 
   const std::vector<Entry>& entries() const noexcept { return entries_; }

@@ -110,10 +110,10 @@ TEST(Listeners, that_do_not_fit_are_refused_with_a_reason) {
   EXPECT_EQ(in_child({{new_listener()}, "-1", ""}, what), "LISTEN_FDS: '-1' is not a number from 0 to 1024");
   EXPECT_EQ(in_child({{new_listener()}, "1", "http:admin"}, what),
             "LISTEN_FDNAMES: 2 names for 1 descriptors (LISTEN_FDS)");
-  EXPECT_EQ(
-      in_child({{new_listener(), new_listener()}, "2", "http:metrics"}, what),
-      "LISTEN_FDNAMES: 'metrics' is not a server of this service: expected http, https, admin, probes or messages "
-      "(systemd: FileDescriptorName=)");
+  EXPECT_EQ(in_child({{new_listener(), new_listener()}, "2", "http:metrics"}, what),
+            "LISTEN_FDNAMES: 'metrics' is not the name of a server of this service: expected http, https, admin, "
+            "probes or messages "
+            "(systemd: FileDescriptorName=)");
   EXPECT_EQ(in_child({{}, "1", ""}, what), "LISTEN_FDS: descriptor 3 (http) is not open" + expected);
   EXPECT_EQ(in_child({{::open("/dev/null", O_RDONLY)}, "1", ""}, what),
             "LISTEN_FDS: descriptor 3 (http) is not a socket" + expected);

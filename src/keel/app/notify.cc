@@ -26,7 +26,7 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value;
 }
 
-// A line break would begin another assignment.
+// Replaces line breaks, because a line break would begin another assignment.
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r' || c == '\0'; }, ' ');
@@ -65,7 +65,7 @@ Result<Notify> Notify::from_environment() {
   KEEL_TRY(notify.watchdog_, watchdog_from_environment());
   notify.socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (notify.socket_ < 0) return Error::from_errno("socket", errno);
-  // A service manager that does not read must not block the service.
+  // If a service manager does not read its messages, this must not block the service.
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(notify.socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   notify.address_ = std::move(address);
@@ -114,7 +114,7 @@ Result<> Notify::send(std::string_view message) {
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, address_.data(), address_.size());
-  // A path ends with a zero byte, an abstract name with its last character.
+  // The size of a path includes the zero byte at its end; an abstract name ends with its last character.
   const std::size_t size = offsetof(sockaddr_un, sun_path) + address_.size() + (address_[0] == '/' ? 1 : 0);
   ssize_t sent = 0;
   do {

@@ -7,13 +7,13 @@
 //   …
 //   KEEL_TRY_VOID(notify.stopping("draining"));
 //
-// If there is no supervisor, every call succeeds and does nothing. App sends all of these notifications; an application
-// needs this class only for its own STATUS.
+// If the process has no supervisor, every call succeeds and does nothing. App sends all of these notifications; an
+// application needs this class only for its own STATUS.
 //
-// Errors:    the system's error when the supervisor's socket does not accept a message within a second. A failed
-//            notification does not affect the service.
+// Errors:    the system's error if the supervisor's socket does not accept a message within a second. A notification
+//            that fails does not affect the service.
 // Threads:   any.
-// Ownership: the socket; movable.
+// Ownership: a Notify owns its socket; it is movable.
 // Cost:      one system call for each message.
 // Source:    sd_notify(3), sd_watchdog_enabled(3).
 
@@ -32,32 +32,32 @@ namespace keel::app {
 
 class Notify {
  public:
-  // Makes an object without a service manager: notifications do nothing.
+  // Makes an object without a service manager: its notifications do nothing.
   Notify() = default;
-  // NOTIFY_SOCKET: a path, or @name in the abstract name space; if it is not set, there is no service manager.
-  // WATCHDOG_USEC is used if WATCHDOG_PID is this process or is not set. InvalidArgument when one of these variables is
-  // malformed.
+  // NOTIFY_SOCKET contains a path, or @name in the abstract name space; if NOTIFY_SOCKET is not set, there is no
+  // service manager. WATCHDOG_USEC is used only if WATCHDOG_PID is this process or is not set. InvalidArgument if one
+  // of these variables is malformed.
   static Result<Notify> from_environment();
   Notify(Notify&& other) noexcept;
   Notify& operator=(Notify&& other) noexcept;
   ~Notify();
 
   bool is_on() const noexcept { return socket_ >= 0; }
-  // The longest time between two calls of beat(); 0: there is no watchdog.
+  // The longest permitted time between two calls of beat(); 0: there is no watchdog.
   Duration watchdog() const noexcept { return watchdog_; }
 
   // Sends the status, one line for people (systemctl status shows it).
   Result<> status(std::string_view status);
   // Reports that the start, or a reload, is complete.
   Result<> ready(std::string_view status);
-  // A reload begins; ready() ends it.
+  // Reports that a reload begins; ready() reports its end.
   Result<> reloading();
   // Reports that the stop begins.
   Result<> stopping(std::string_view status);
-  // Reports that from now on `pid` is the main process.
+  // Reports that `pid` is the main process from now on.
   Result<> main_pid(pid_t pid);
-  // Extends the time limit of the current step (start or stop) to `timeout` from now, if the service manager's own
-  // limit ends earlier.
+  // Extends the time limit of the current step (start or stop) to `timeout` from now, unless the service manager's own
+  // limit ends later.
   Result<> extend(Duration timeout);
   Result<> beat();
 
@@ -65,7 +65,7 @@ class Notify {
   Result<> send(std::string_view message);
 
   int socket_ = -1;
-  std::string address_;  // The address in the form that the system expects, with '@' replaced.
+  std::string address_;  // The address in the form that the system expects: a leading '@' is replaced by a zero byte.
   Duration watchdog_;
 };
 

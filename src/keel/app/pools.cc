@@ -63,7 +63,7 @@ std::string Pools::add(std::string_view name) {
 ThreadPool& Pools::get(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const Pool* pool = find(name);
-  KEEL_EXPECT(pool != nullptr, "there is no pool of this name: " + std::string(name));
+  KEEL_EXPECT(pool != nullptr, "no pool has this name: " + std::string(name));
   KEEL_EXPECT(pool->threads != nullptr, "a pool can be used only while its module runs: " + std::string(name));
   return *pool->threads;
 }

@@ -1,18 +1,19 @@
-// keel/app/pools.h — the thread pools of an application, by name.
+// keel/app/pools.h — the named thread pools of an application.
 //
 //   Pools pools(settings, lifecycle, registry, [&] { return workers; });
 //   KEEL_TRY_VOID(lifecycle.ensure(pools.add("images")));
 //   co_await resume_on(pools.get("images"));
 //
-// A pool has the properties that thread.pools gives its name: size, bounds, queue, CPUs. If the process may not use a
-// CPU, that is logged and the thread is not pinned. A pool that is not listed there has thread.pool_size threads or, if
-// that is 0, as many as the function returns; with thread.autoscale it is elastic instead, within the limits of that
-// section. Each pool is a lazy module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}. When a pool
-// stops, jobs that have not begun within half of common.stop_timeout_sec are discarded and logged.
+// The settings in thread.pools under the pool's name determine its properties: size, bounds, queue, CPUs. A thread is
+// not pinned to a CPU that the process may not use; this is logged. A pool that thread.pools does not list has
+// thread.pool_size threads or, if that is 0, as many as `usual_size` returns; with thread.autoscale, such a pool is
+// elastic instead, within the limits in thread.autoscale. Each pool is a lazy module "pool NAME" of the lifecycle, with
+// metrics pool_…{pool="NAME"}. When a pool stops, jobs that have not begun within half of common.stop_timeout_sec are
+// discarded; this is logged.
 //
-// Threads:  add() and get() on any.
-// Lifetime: settings, lifecycle and registry must outlive this object, and the lifecycle must be stopped before it is
-//           destroyed; the pools live as long as this object.
+// Threads:  add() and get() on any thread.
+// Lifetime: the settings, the lifecycle and the registry must outlive this object, and the lifecycle must be stopped
+//           before this object is destroyed; the pools live as long as this object.
 
 #pragma once
 
@@ -33,13 +34,15 @@ struct Settings;
 
 class Pools {
  public:
-  // When a pool without a size starts, the thread that starts it calls `usual_size`. `executor`: see ThreadPoolOptions.
+  // When a pool without a configured size starts, the thread that starts it calls `usual_size`. `executor`: see
+  // ThreadPoolOptions.
   Pools(const Settings& settings, Lifecycle& lifecycle, metrics::Registry& registry, Function<unsigned()> usual_size,
         Executor* executor = nullptr);
 
-  // Adds the module that makes the pool `name`, and returns the name of the module; later calls only return it.
+  // The first call adds the module that makes the pool `name`, and returns the name of the module; later calls only
+  // return the name.
   std::string add(std::string_view name);
-  // The pool `name`, whose module must be running.
+  // Returns the pool `name`; its module must be running.
   ThreadPool& get(std::string_view name) const;
 
  private:

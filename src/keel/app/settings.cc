@@ -72,9 +72,11 @@ void CommonSettings::fields(config::Schema& v) {
         level_names)
       .reloadable();
   field(v, "start_timeout_sec", start_timeout,
-        "time limit for each part of the service to start; then the process exits with code 1", time_limit);
+        "time limit for each part of the service to start; a part that exceeds it ends the process with exit code 1",
+        time_limit);
   field(v, "stop_timeout_sec", stop_timeout,
-        "time limit for everything to stop after the last request; then the process exits", time_limit);
+        "time limit for all parts to stop after the last request; the process then exits without waiting any longer",
+        time_limit);
   field(v, "start_report", start_report, "print how long each part of the start took");
 }
 
@@ -86,18 +88,20 @@ void PoolSettings::fields(config::Schema& v) {
         "has size threads",
         {0, 1024});
   field(v, "affinity", affinity,
-        "CPUs to which the pool's threads are pinned, one thread to each in turn; empty: not pinned");
+        "CPUs to which the pool's threads are pinned, one CPU for each thread in turn; empty: not pinned");
   field(v, "queue_max", queue_max, "maximum number of tasks that wait for this pool; 0: the value of queue_capacity",
         {0, 10'000'000});
   field(v, "when_full", when_full,
         "what happens when the queue is full: refuse rejects the task, block makes the submitting thread wait, "
-        "run_in_caller makes it run the task itself; a worker never waits: there, block rejects too",
+        "run_in_caller makes the submitting thread run the task itself; a worker never waits, so block rejects a task "
+        "that a worker submits",
         when_full_names);
 }
 
 void AutoscaleSettings::fields(config::Schema& v) {
   field(v, "enabled", enabled,
-        "pools that are not listed in thread.pools grow and shrink between the bounds below; pool_size is ignored");
+        "pools that thread.pools does not list grow and shrink between min_threads and max_threads; pool_size is "
+        "ignored");
   field(v, "min_threads", min_threads, "minimum number of threads of a pool that grows and shrinks", {1, 1024});
   field(v, "max_threads", max_threads, "maximum number of threads of a pool that grows and shrinks", {1, 1024});
   field(v, "scale_up_threshold", scale_up_threshold,
@@ -107,8 +111,9 @@ void AutoscaleSettings::fields(config::Schema& v) {
 }
 
 void ThreadSettings::fields(config::Schema& v) {
-  field(v, "pool_size", pool_size, "threads of the default pool for blocking work; 0: one per core", {0, 1024});
-  field(v, "queue_capacity", queue_capacity, "maximum number of tasks that wait for a pool; more are rejected",
+  field(v, "pool_size", pool_size, "number of threads of the default pool for blocking work; 0: one per core",
+        {0, 1024});
+  field(v, "queue_capacity", queue_capacity, "maximum number of tasks that wait for a pool; further tasks are rejected",
         {1, 10'000'000});
   field(v, "affinity", affinity, "pin each event loop to its own core");
   field(v, "pools", pools, "named pools, so that one kind of work cannot starve another");
@@ -127,11 +132,11 @@ int ThreadSettings::size_of(std::string_view name, int otherwise) const noexcept
 }
 
 void SinkSettings::fields(config::Schema& v) {
-  field(v, "type", to, "where lines go: console is standard error", sink_names);
-  field(v, "path", path, "the file of a file sink; appended to");
-  field(v, "level", level, "lines below this level are not written to this sink; inherit: all recorded lines",
+  field(v, "type", to, "where the sink writes lines: console is standard error", sink_names);
+  field(v, "path", path, "the file to which a file sink appends");
+  field(v, "level", level, "this sink omits lines below this level; inherit: it writes all recorded lines",
         threshold_names);
-  field(v, "format", format, "json for machines, text for people; auto: text when the sink is a terminal, else json",
+  field(v, "format", format, "json for machines, text for people; auto: text if the sink is a terminal, otherwise json",
         format_names);
 }
 
@@ -146,8 +151,11 @@ void LoggingSettings::fields(config::Schema& v) {
         threshold_names)
       .reloadable();
   field(v, "ring_buffer_size_mb", Bytes(ring.bytes),
-        "memory of each thread for log lines that are waiting to be written", {ByteSize::mib(1), ByteSize::mib(1024)});
-  field(v, "overflow", ring.overflow, "what happens when that memory is full; dropped lines are counted",
+        "size of each thread's buffer for log lines that are waiting to be written",
+        {ByteSize::mib(1), ByteSize::mib(1024)});
+  field(v, "overflow", ring.overflow,
+        "what happens when a thread's buffer for log lines is full; dropped lines are "
+        "counted",
         overflow_names);
   field(v, "sinks", sinks, "where lines go").reloadable();
   field(v, "crash_file", crash_file,
@@ -169,7 +177,7 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "url", url,
         "postgres: URL of the server with user and database, postgres://user:password@host:5432/database; PG... "
         "environment variables supply the missing parts");
-  field(v, "connections", connections, "postgres: connections of each worker", {1, 256});
+  field(v, "connections", connections, "postgres: number of connections of each worker", {1, 256});
   field(v, "wait_max_sec", wait_max,
         "postgres: how long a statement waits for a free connection before the request gets 503", {1_ms, 1_h});
   field(v, "statement_timeout_sec", statement_timeout,
@@ -180,54 +188,61 @@ void DatabaseSettings::fields(config::Schema& v) {
         "postgres: connections go through a pooler that changes sessions between transactions, such as pgbouncer");
   field(v, "path", path, "sqlite: the database's file; its folder is created if it does not exist");
   field(v, "pool_size", pool_size,
-        "sqlite: connections of the database pool, for reads that take too long for an event loop", {1, 1024});
+        "sqlite: number of connections of the database pool, for reads that take too long for an event loop",
+        {1, 1024});
   field(v, "loop_reads", loop_reads,
         "sqlite: run short reads on the event loop of their caller; false: run all reads on the database pool");
   field(v, "timeout_sec", timeout, "sqlite: how long a write may wait for a lock that another process holds",
         {1_ms, 1_h});
-  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "sqlite: page cache of each connection",
+  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "sqlite: size of the page cache of each connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});
   field(v, "buffer_size_kb", config::Bytes(buffer_bytes),
         "sqlite: memory for rows that a worker's connection keeps between reads; the memory of larger results is "
         "freed after each read",
         {ByteSize::kib(1), ByteSize::mib(64)});
   field(v, "synchronous", synchronous,
-        "sqlite: when a commit is written to disk; full: before it is acknowledged; normal and off may lose "
-        "acknowledged writes when the machine fails",
+        "sqlite: when a commit is written to disk; full: before the commit is acknowledged; with normal and off, "
+        "acknowledged writes may be lost when the machine fails",
         synchronous_names);
   field(v, "checkpoint_pages", checkpoint_pages,
-        "sqlite: a commit that leaves at least this many pages in the write-ahead log moves them to the file",
+        "sqlite: a commit that leaves at least this many pages in the write-ahead log moves these pages to the "
+        "database's file",
         {1, 1'000'000});
   field(v, "group_max", group_max,
-        "sqlite: maximum number of writes in one commit; 1: a commit and an fsync for each write", {1, 65'536});
+        "sqlite: maximum number of writes in one commit; 1: each write has its own commit and fsync", {1, 65'536});
   field(v, "queue_max", queue_max,
-        "maximum number of waiting writes (postgres: waiting statements of each worker); further ones get 503",
+        "maximum number of waiting writes (postgres: waiting statements of each worker); at this number, requests with "
+        "further writes or statements get 503",
         {1, 10'000'000});
   field(v, "hold_max_sec", hold_max,
-        "how long a transaction of begin() may block all other writes (postgres: its connection) before it is rolled "
-        "back",
+        "how long a transaction of begin() may block all other writes (postgres: keep its connection) before it is "
+        "rolled back",
         {1_ms, 1_h});
-  field(v, "migrations", migrations, "folder of NNNN_name.sql, applied at start; empty text: none");
+  field(v, "migrations", migrations,
+        "folder of the migrations NNNN_name.sql, which are applied at the start; empty text: none");
 }
 
 void HttpSettings::fields(config::Schema& v) {
   http::Limits& limits = server.limits;
-  field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
-  field(v, "port", port, "port to listen on; 0: any free one");
+  field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all interfaces; unix:/path for a Unix socket");
+  field(v, "port", port, "port to listen on; 0: any free port");
   field(v, "socket_mode", socket_mode,
         "permissions of a Unix socket, in octal as for chmod (0660: owner and group may connect), independent of the "
         "umask; empty text: determined by the umask");
   field(v, "max_connections", limits.connections_max,
-        "maximum number of open connections of the process; at the limit accepting pauses", {1, 10'000'000})
+        "maximum number of open connections of the process; at this limit, the process stops accepting until a "
+        "connection closes",
+        {1, 10'000'000})
       .reloadable();
   field(v, "max_connections_per_client", limits.client_connections_max,
         "maximum number of open connections of one client address (IPv6: of one /64), except trusted proxies and Unix "
-        "sockets; further ones are reset; 0: half of max_connections for public addresses, no limit for others",
+        "sockets; further connections are reset; 0: half of max_connections for a public address, no limit for other "
+        "addresses",
         {0, 10'000'000})
       .reloadable();
   field(v, "keep_alive", keep_alive, "keep connections open between requests").reloadable();
   field(v, "max_requests_per_connection", limits.requests_per_connection_max,
-        "maximum number of requests on one connection, which is then closed", {1, 1'000'000'000})
+        "maximum number of requests on one connection; after that many, the connection is closed", {1, 1'000'000'000})
       .reloadable();
   field(v, "request_timeout_sec", limits.request_timeout, "time limit of a handler; a request that exceeds it gets 504",
         time_limit)
@@ -242,25 +257,25 @@ void HttpSettings::fields(config::Schema& v) {
         time_limit)
       .reloadable();
   field(v, "body_rate_min", limits.body_rate_min,
-        "minimum average rate of a body, in bytes a second, after body_rate_grace_sec; a slower one gets 408; 0: no "
-        "minimum",
+        "minimum average rate of a body, in bytes a second, after body_rate_grace_sec; a request with a slower body "
+        "gets 408; 0: no minimum",
         {0, 1'000'000'000})
       .reloadable();
   field(v, "body_rate_grace_sec", limits.body_rate_grace, "time before body_rate_min applies", time_limit).reloadable();
   field(v, "queue_delay_max_sec", limits.queue_delay_max,
         "longest time from the arrival of a request to the start of its handler; while a worker exceeds it in every "
-        "loop iteration, late requests get 503",
+        "loop iteration, requests that have waited longer get 503",
         time_limit)
       .reloadable();
-  field(v, "idle_timeout_sec", limits.idle_timeout, "maximum time between two requests; then the connection is closed",
-        time_limit)
+  field(v, "idle_timeout_sec", limits.idle_timeout,
+        "maximum time between two requests; after that time, the connection is closed", time_limit)
       .reloadable();
   field(v, "send_timeout_sec", limits.send_timeout,
-        "time limit for a client to receive a response; then the connection is reset", time_limit)
+        "time limit for a client to receive a response; after that time, the connection is reset", time_limit)
       .reloadable();
   field(v, "user_timeout_sec", limits.user_timeout,
         "TCP_USER_TIMEOUT: time limit for the client to acknowledge sent data, even after the connection was closed; "
-        "must be above send_timeout_sec; 0: the system's default",
+        "it must be above send_timeout_sec; 0: the system's default",
         {Duration(), 24_h})
       .reloadable();
   field(v, "send_rate_min", limits.send_rate_min,
@@ -272,40 +287,44 @@ void HttpSettings::fields(config::Schema& v) {
         "period over which send_rate_min is measured; the first period is not checked", time_limit)
       .reloadable();
   field(v, "linger_timeout_sec", limits.linger_timeout,
-        "after the last response, time limit for the next bytes from a client that still sends; then the connection is "
-        "closed",
+        "after the last response, time limit for each further piece of data from a client that still sends; after that "
+        "time, the connection is closed",
         time_limit)
       .reloadable();
   field(v, "linger_time_max_sec", limits.linger_time_max,
         "after the last response, total time limit for everything that a client still sends", time_limit)
       .reloadable();
   field(v, "drain_delay_sec", drain_delay,
-        "time between the failure of readiness and the close of the listeners, so that a load balancer notices; in "
-        "addition to drain_timeout_sec",
+        "time between the failure of readiness and the close of the listeners, in which load balancers notice the "
+        "failure; in addition to drain_timeout_sec",
         {Duration(), 1_h})
       .reloadable();
   field(v, "drain_timeout_sec", drain_timeout, "time limit for requests in progress to finish after SIGTERM",
         {Duration(), 24_h})
       .reloadable();
-  field(v, "max_body", Bytes(limits.body_bytes_max), "largest body of a request, decoded; a larger one gets 413",
+  field(v, "max_body", Bytes(limits.body_bytes_max),
+        "largest body of a request, after decoding; a request with a larger body gets 413",
         {ByteSize{0}, ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_body_memory", Bytes(limits.bodies_bytes_max),
-        "memory for the bodies of all requests, shared evenly by workers; at the limit further bodies get 503",
+        "memory for the bodies of all requests, shared evenly by workers; at the limit, requests with further bodies "
+        "get 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
-  field(v, "max_body_memory_per_client", Bytes(limits.client_bodies_bytes_max),
-        "memory for the bodies of one client address, if it sends more than one; at the limit further bodies get 429; "
-        "0: half of max_body_memory for public addresses, no limit for others",
-        {ByteSize{0}, ByteSize::mib(1 << 20)})
+  field(
+      v, "max_body_memory_per_client", Bytes(limits.client_bodies_bytes_max),
+      "memory for the bodies from one client address, if it sends more than one body at a time; at the limit, requests "
+      "with further bodies get 429; 0: half of max_body_memory for a public address, no limit for other addresses",
+      {ByteSize{0}, ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_response_memory", Bytes(limits.responses_bytes_max),
-        "memory for responses that wait for their clients, shared evenly by workers; at the limit responses of 4 KiB "
-        "and more become 503, and if no client receives anything the slowest ones are reset",
+        "memory for responses that wait for their clients, shared evenly by workers; at the limit, responses of 4 KiB "
+        "and more are replaced by 503, and if no client receives any data, the connections of the slowest clients are "
+        "reset",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_received_memory", Bytes(limits.received_bytes_max),
-        "memory for received bytes that are not a complete request yet, shared evenly by workers; at the limit the "
+        "memory for received bytes that are not a complete request yet, shared evenly by workers; at the limit, the "
         "connections that have waited longest are reset",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
@@ -313,17 +332,18 @@ void HttpSettings::fields(config::Schema& v) {
         "memory for parsing and handling one request, without its body; a request that needs more gets 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
-  field(v, "max_header", Bytes(limits.head.head_bytes_max), "largest head of a request; a larger one gets 431",
-        {ByteSize{256}, ByteSize::mib(1)})
+  field(v, "max_header", Bytes(limits.head.head_bytes_max),
+        "largest head of a request; a request with a larger head gets 431", {ByteSize{256}, ByteSize::mib(1)})
       .reloadable();
   field(v, "max_header_line", Bytes(limits.head.field_line_bytes_max),
-        "largest header line; a request with a larger one gets 431", {ByteSize{128}, ByteSize::mib(1)})
+        "largest header line of a request; a request with a larger line gets 431", {ByteSize{128}, ByteSize::mib(1)})
       .reloadable();
   field(v, "max_request_line", Bytes(limits.head.request_line_bytes_max),
-        "largest request line: method, target and version; a larger one gets 414", {ByteSize{128}, ByteSize::mib(1)})
+        "largest request line (method, target and version); a request with a larger line gets 414",
+        {ByteSize{128}, ByteSize::mib(1)})
       .reloadable();
   field(v, "max_header_count", limits.head.fields_max,
-        "maximum number of header lines of a request; a request with more gets 431", {1, 100})
+        "maximum number of header lines of a request; a request with more lines gets 431", {1, 100})
       .reloadable();
   field(v, "access_log", server.access_log, "log one line for each request, at level info").reloadable();
   field(v, "log_clients", server.log_clients,
@@ -332,24 +352,27 @@ void HttpSettings::fields(config::Schema& v) {
         "add a Server-Timing field to each response, with the time spent in each stage");
   field(v, "request_ids", server.request_ids, "add X-Request-Id to each response, and request_id to the access log");
   field(v, "trusted_proxies", trusted_proxies,
-        "networks of trusted proxies (10.0.0.0/8, fd00::/8, one address, unix): the fields in which they name the "
-        "client's address are trusted, and so are the fields of the next keys");
+        "networks of trusted proxies (10.0.0.0/8, fd00::/8, one address, unix): the fields in which these proxies name "
+        "the client's address are trusted, and so are the fields that the next keys describe");
   field(v, "proxy_protocol", server.proxy_protocol,
         "each connection from a trusted proxy begins with a PROXY protocol header, version 1 or 2, which contains the "
-        "client's address; also with https");
+        "client's address; this applies to https too");
   field(v, "forwarded_by", server.forwarded_by,
         "the field in which the trusted proxies name the client: X-Forwarded-For, Forwarded or X-Real-IP; the other "
-        "two are ignored, because a client may have sent them. Scheme and host come from X-Forwarded-Proto and -Host, "
-        "or from Forwarded",
+        "two fields are ignored, because a client may have sent them. Scheme and host come from X-Forwarded-Proto and "
+        "-Host, or from Forwarded",
         forwarded_by_names);
-  field(v, "proto_from", server.believed.proto, "the peers that may say whether the client used http or https",
-        trusted_names);
+  field(v, "proto_from", server.believed.proto,
+        "the peers that are trusted to say whether the client used http or https", trusted_names);
   field(v, "host_from", server.believed.host,
-        "the peers that may name the host in X-Forwarded-Host or Forwarded; nobody: the field Host is used",
+        "the peers that are trusted to name the host, in X-Forwarded-Host or Forwarded; nobody: the host is always "
+        "that of the field Host",
         trusted_names);
   field(v, "request_id_from", server.believed.request_id, "the peers whose X-Request-Id is used as the id of a request",
         trusted_names);
-  field(v, "trace_from", server.believed.trace, "the peers whose traceparent is continued by a request", trusted_names);
+  field(v, "trace_from", server.believed.trace,
+        "the peers whose field traceparent is used: their requests continue the trace that the field names",
+        trusted_names);
   field(v, "deadline_from", server.believed.deadline,
         "the peers whose X-Request-Deadline-Ms shortens the time limit of a handler", trusted_names);
   field(v, "upgrade_origins", server.upgrade_origins,
@@ -384,19 +407,19 @@ Result<Address> NetworkSettings::https_address() const {
 void HandoverSettings::fields(config::Schema& v) {
   field(v, "path", path,
         "Unix socket through which a new process with the same path receives the listening sockets of the running "
-        "process, which then drains; empty text: no hand-over");
+        "process; the running process then drains; empty text: no hand-over");
 }
 
 void NetworkSettings::fields(config::Schema& v) {
   field(v, "workers", runtime.workers, "number of event loops, each with its own thread; 0: one per core", {0, 1024});
   field(v, "engine", runtime.engine,
-        "kernel interface of the event loops; auto: io_uring if it passes its probe, else epoll", engine_names);
+        "kernel interface of the event loops; auto: io_uring if it passes its probe, otherwise epoll", engine_names);
   field(v, "tcp_nodelay", http.server.listen.no_delay, "send small responses immediately");
   field(v, "read_buffer_size_kb", Bytes(runtime.engine_options.receive_bytes),
         "size of the buffer of one read; 0: the engine's default, 16 KiB for uring, 64 KiB for epoll",
         {ByteSize{0}, ByteSize::mib(1)});
   field(v, "write_buffer_size_kb", Bytes(http.server.limits.pipeline_bytes_max),
-        "maximum size of the unsent responses of a connection; above it, further requests of the connection wait",
+        "maximum size of the unsent responses of a connection; above it, the connection's further requests wait",
         {ByteSize::kib(1), ByteSize::mib(64)})
       .reloadable();
   field(v, "send_buffer_kb", Bytes(http.server.listen.send_buffer_bytes),
@@ -406,26 +429,26 @@ void NetworkSettings::fields(config::Schema& v) {
         "size of the kernel's receive buffer of each connection; 0: the system's default",
         {ByteSize{0}, ByteSize::mib(64)});
   field(v, "http", http, "the HTTP server");
-  field(v, "https", https, "the same server with TLS");
+  field(v, "https", https, "the server for https, with the same routes as network.http");
   field(v, "clients", clients,
         "HTTP clients of the application, by name; a key that is not set here has the application's own default");
   field(v, "messages", messages, "the server for messages and sessions");
   field(v, "pools", pools,
         "pools of connections for messages, by name; a key that is not set here has the application's own default");
-  field(v, "handover", handover, "restart without rejecting a connection");
+  field(v, "handover", handover, "restart of the service without rejecting a connection");
 }
 
 void MetricsSettings::fields(config::Schema& v) {
   field(v, "export_address", export_address,
-        "address of the admin listener, or unix:/path; it serves metrics, health and this configuration");
-  field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
+        "address of the admin listener, or unix:/path; the listener serves metrics, health and this configuration");
+  field(v, "export_port", export_port, "port of the admin listener; 0: any free port");
   field(v, "export_names", export_names,
         "host names that the admin listener and the listener for probes accept in addition to IP addresses and "
         "localhost; a request with another host gets 421");
-  field(v, "https", https, "the admin listener serves https only, with the certificate of network.https");
+  field(v, "https", https, "whether the admin listener serves only https, with the certificate of network.https");
   field(v, "client_roots", client_roots,
-        "PEM file of the roots that issue the certificates of its clients; a client without such a certificate is "
-        "rejected; empty text: clients need no certificate");
+        "PEM file of the roots that issue the certificates of the admin listener's clients; a client without such a "
+        "certificate is rejected; empty text: clients need no certificate");
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
   field(v, "sample_rate", registry.sample_rate,
         "fraction of histogram observations that are recorded; counters are exact", {1e-6, 1});
@@ -435,32 +458,33 @@ Result<Address> MetricsSettings::listen_address() const { return address_of(expo
 
 void ProbesSettings::fields(config::Schema& v) {
   field(v, "address", address,
-        "address of another listener, or unix:/path, that serves only metrics and health, for probes from outside; "
+        "address, or unix:/path, of another listener, which serves only metrics and health, for probes from outside; "
         "empty text: none");
-  field(v, "port", port, "port of that listener; 0: any free one");
-  field(v, "https", https, "that listener serves https only, with the certificate of network.https");
+  field(v, "port", port, "port of the listener for probes; 0: any free port");
+  field(v, "https", https, "whether the listener for probes serves only https, with the certificate of network.https");
 }
 
 Result<Address> ProbesSettings::listen_address() const { return address_of(address, port); }
 
 void HealthSettings::fields(config::Schema& v) {
   field(v, "check_interval_sec", check_interval, "how often each check runs", {10_ms, 24_h});
-  field(v, "check_timeout_sec", check_timeout, "a check without a result after this time counts as failed",
+  field(v, "check_timeout_sec", check_timeout, "a check that gives no result within this time counts as failed",
         {1_ms, 1_h});
   field(v, "worker_timeout_sec", worker_timeout,
-        "a worker whose event loop does not respond for this time makes /healthz fail", {10_ms, 1_h});
+        "if the event loop of a worker does not respond for this time, /healthz fails", {10_ms, 1_h});
   field(v, "disk_free_min", disk_free_min,
         "the service is degraded when less disk space than this is free for data or logs")
       .reloadable();
 }
 
 void MonitoringSettings::fields(config::Schema& v) {
-  field(v, "enabled", enabled, "whether there is an admin listener");
-  field(v, "stall_ms", stall,
-        "a worker that blocks its event loop for longer than this is logged with its stack; 0: never",
+  field(v, "enabled", enabled, "whether the service has an admin listener");
+  field(v, "stall_ms", stall, "when a worker blocks its event loop for longer than this, its stack is logged; 0: never",
         {Duration(), 1_h});
   field(v, "measured_every", measured_every,
-        "one request in this many is measured by stage (parsing, handler, database, ...); 0: none", {0, 1'000'000});
+        "out of this many requests, one is measured by stage (parsing, handler, database, ...); 0: "
+        "none",
+        {0, 1'000'000});
   field(v, "metrics", metrics, "metrics and the admin listener");
   field(v, "probes", probes, "a listener for probes");
   field(v, "health", health, "health checks");
@@ -475,20 +499,20 @@ void ContainerSettings::fields(config::Schema& v) {
 }
 
 void Settings::fields(config::Schema& v) {
-  field(v, "common", common, "settings that several sections share");
+  field(v, "common", common, "settings that apply to several sections");
   field(v, "thread", thread, "thread pools, in addition to the threads of the event loops");
-  field(v, "logging", logging, "log lines and where they go");
+  field(v, "logging", logging, "which log lines are recorded, and where they are written");
   field(v, "database", database, "the database");
   field(v, "network", network, "event loops and listeners");
   field(v, "monitoring", monitoring, "metrics, health and the admin listener");
-  field(v, "container", container, "how values are written");
+  field(v, "container", container, "how values are formatted");
 }
 
 void ThreadSettings::check(config::Checks& checks) const {
   for (std::size_t i = 0; i < pools.size(); ++i) {
     const PoolSettings& pool = pools[i];
     const std::string path = "thread.pools." + std::to_string(i) + ".";
-    if (pool.name.empty()) checks.refuse(path + "name", "a pool needs a name");
+    if (pool.name.empty()) checks.refuse(path + "name", "a pool must have a name");
     for (std::size_t j = 0; j < i; ++j) {
       if (!pool.name.empty() && pool.name == pools[j].name) {
         checks.refuse(path + "name", "two pools have the name \"" + pool.name + "\"");
@@ -504,7 +528,7 @@ void ThreadSettings::check(config::Checks& checks) const {
                     std::to_string(pool.affinity[j]) + " is out of range: expected the number of a CPU, from 0 to " +
                         std::to_string(cpu_max));
     }
-    // The workers and the database's connections are not ThreadPools.
+    // For these names, the threads are the workers and the database's connections, not a ThreadPool.
     if (pool.name != "network" && pool.name != "database") continue;
     const auto has_no_effect = [&](bool is_set, const char* key) {
       if (!is_set) return;
@@ -527,7 +551,7 @@ void Settings::check(config::Checks& checks) const {
   }
   for (std::size_t i = 0; i < logging.sinks.size(); ++i) {
     if (logging.sinks[i].to == LogSink::To::File && logging.sinks[i].path.empty()) {
-      checks.refuse("logging.sinks." + std::to_string(i) + ".path", "a file sink needs a path");
+      checks.refuse("logging.sinks." + std::to_string(i) + ".path", "a file sink must have a path");
     }
   }
   const auto check = [&checks](const std::string& path, const auto& result) {
@@ -569,11 +593,13 @@ void Settings::check(config::Checks& checks) const {
   const http::Limits& limits = network.http.server.limits;
   if (limits.bodies_bytes_max < limits.body_bytes_max) {
     checks.refuse("network.http.max_body_memory",
-                  "is below network.http.max_body: no body of that size would ever be accepted");
+                  "is below network.http.max_body: a body as large as max_body would never be accepted");
   }
   if (database.path.empty()) checks.refuse("database.path", "is empty: expected the name of a file");
   if (database.type == DatabaseType::Sqlite && !database.url.empty()) {
-    checks.refuse("database.url", "has no effect: it is for database.type: postgres, and the type is sqlite");
+    checks.refuse("database.url",
+                  "has no effect: it applies only if database.type is postgres, but the type is "
+                  "sqlite");
   }
 }
 

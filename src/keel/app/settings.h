@@ -13,9 +13,9 @@
 //   };
 //   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
 //
-// A section that sets the options of a part contains these options or takes its defaults from them. So each default is
-// defined in the part; this header defines only those that no part has. The configuration's keys are those of fields(),
-// which map each key to a member, one line for each.
+// A section that sets the options of a part of Keel contains these options or takes its defaults from them. So each
+// default of such an option is defined in that part of Keel; this header defines only defaults that no part has. The
+// configuration's keys are those in fields(), which maps each key to a member, with one line for each key.
 //
 // Threads: values.
 // Cost:    start-up only.
@@ -66,7 +66,7 @@ struct PoolSettings {
   std::string name;
   int size = ThreadPoolOptions().threads;
   int max_size = ThreadPoolOptions().threads_max;
-  std::vector<int> affinity = {};  // Empty: the system chooses.
+  std::vector<int> affinity = {};  // Empty: the system chooses the CPUs.
   std::size_t queue_max = 0;       // 0: as queue_capacity
   WhenFull when_full = ThreadPoolOptions().when_full;
   void fields(config::Schema& v);
@@ -90,9 +90,9 @@ struct ThreadSettings {
   std::vector<PoolSettings> pools;
   AutoscaleSettings autoscale;
   void fields(config::Schema& v);
-  // The pool `name` in `pools`; null when it is not listed.
+  // The settings of the pool `name` in `pools`; null if the pool is not listed.
   const PoolSettings* find(std::string_view name) const noexcept;
-  // The size of the pool `name`, or `otherwise` when the pool is not listed.
+  // The size of the pool `name`, or `otherwise` if the pool is not listed.
   int size_of(std::string_view name, int otherwise) const noexcept;
   void check(config::Checks& checks) const;
 };
@@ -101,8 +101,9 @@ struct ThreadSettings {
 struct SinkSettings {
   telemetry::LogSink::To to = telemetry::LogSink().to;  // Stderr or File.
   std::string path = "keel.log";
-  std::optional<Level> level;                   // The lowest level of the lines that this sink writes; empty: all.
-  std::optional<telemetry::LineFormat> format;  // None: text on a terminal, JSON elsewhere.
+  // The lowest level of the lines that this sink writes; empty: the sink writes all lines.
+  std::optional<Level> level;
+  std::optional<telemetry::LineFormat> format;  // None: text if the sink is a terminal, otherwise JSON.
   void fields(config::Schema& v);
 };
 
@@ -113,7 +114,7 @@ struct LoggingSettings {
   std::optional<Level> level;  // None: common.log_level.
   log::RingOptions ring;
   std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
-  std::string crash_file;  // Empty: only standard error.
+  std::string crash_file;  // Empty: the report is written only to standard error.
   bool core_memory;
   // The members have the defaults of CrashOptions.
   LoggingSettings();
@@ -152,19 +153,19 @@ struct DatabaseSettings {
 // The section `network.http`.
 struct HttpSettings {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 8080;  // 0: any free one
-  std::string socket_mode;    // The mode in octal; empty: the one that the umask leaves.
+  std::uint16_t port = 8080;  // 0: any free port.
+  std::string socket_mode;    // The mode in octal; empty: the mode that results from the umask.
   bool keep_alive = true;
   Duration drain_delay;
   Duration drain_timeout = 30_s;
   std::vector<std::string> trusted_proxies;
-  http::ServerOptions server;  // The options that are not fields above.
+  http::ServerOptions server;  // The options that have no field above.
   void fields(config::Schema& v);
-  // Returns the address that `address` and `port` describe. InvalidArgument: it is neither an IP address nor
+  // Returns the address that `address` and `port` describe. InvalidArgument if `address` is neither an IP address nor
   // unix:/path.
   Result<Address> listen_address() const;
-  // Returns the mode that `socket_mode` describes. InvalidArgument: it is not a valid mode, or the address is not a
-  // Unix socket.
+  // Returns the mode that `socket_mode` describes. InvalidArgument if `socket_mode` is not a valid mode, or if the
+  // address is not that of a Unix socket.
   Result<std::uint32_t> listen_mode() const;
 };
 
@@ -177,17 +178,17 @@ struct CertificateSettings {
   bool operator==(const CertificateSettings&) const = default;
 };
 
-// The behavior of the plain-text listener if there is a TLS listener as well.
+// What the plain-text listener does if a TLS listener exists too.
 enum class PlainHttp : std::uint8_t { Serve, Redirect, Off };
 
-// A second listener, with TLS, of the same service; its limits are those of HttpSettings.
+// A second listener, with TLS, for the same service; the limits in HttpSettings apply to it too.
 struct HttpsSettings {
-  std::string certificate;  // Empty: there is no listener with TLS.
+  std::string certificate;  // Empty: no listener with TLS exists.
   std::string key;
   std::string ocsp_response;  // Empty: none.
   std::vector<CertificateSettings> more;
-  std::string address;        // Empty: the address of HttpSettings.
-  std::uint16_t port = 8443;  // 0: any free one
+  std::string address;        // Empty: the address in HttpSettings.
+  std::uint16_t port = 8443;  // 0: any free port.
   PlainHttp plain_http = PlainHttp::Serve;
   std::uint16_t redirect_port = 0;  // 0: `port`
   Duration hsts;
@@ -205,7 +206,7 @@ struct HttpsSettings {
   bool is_on() const noexcept { return !certificate.empty(); }
   // All files that these settings name.
   std::vector<std::string> files() const;
-  // The port to which redirects lead.
+  // The port to which redirects send clients.
   std::uint16_t redirect_target() const noexcept { return redirect_port != 0 ? redirect_port : port; }
 };
 
@@ -215,8 +216,8 @@ struct HandoverSettings {
   void fields(config::Schema& v);
 };
 
-// The settings of an HTTP client of the application (App::client). Options that are not set here keep the values that
-// the application chose.
+// The settings of an HTTP client of the application (App::client). Options that the configuration does not set keep the
+// values that the application chose.
 struct ClientSettings {
   std::string base_url;
   Duration timeout;
@@ -227,11 +228,11 @@ struct ClientSettings {
   std::size_t connections_per_origin_max;
   std::size_t body_bytes_max;
   int attempts_max;
-  config::Secret proxy;  // As in http::ClientOptions; it may contain a password.
+  config::Secret proxy;  // As in http::ClientOptions: a URL, which may contain a password.
   std::vector<std::string> no_proxy;
   bool decompresses;
   std::string roots;    // Empty: the system's.
-  std::string revoked;  // Empty: nothing is checked for revocation.
+  std::string revoked;  // Empty: certificates are not checked for revocation.
   std::string certificate;
   std::string key;
   // The members have the defaults of a client's options.
@@ -241,7 +242,7 @@ struct ClientSettings {
   void check(const std::string& path, config::Checks& checks) const;
 };
 
-// Limits of a connection for messages, for a server as well as for a client: messages::PeerOptions.
+// The limits of a connection for messages, both of a server and of a client: messages::PeerOptions.
 struct PeerSettings {
   std::uint32_t frame_bytes_max;
   std::uint16_t requests_max;
@@ -256,7 +257,7 @@ struct PeerSettings {
   // The members have the defaults of these options.
   PeerSettings();
   enum class Of : std::uint8_t { Server, Pool };
-  // The limits of a server can be changed by a reload.
+  // A reload can change the limits of a server.
   void fields(config::Schema& v, Of whom);
 };
 
@@ -276,7 +277,7 @@ struct SessionSettings {
 // The section `network.messages`.
 struct MessagesSettings {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 7000;  // 0: any free one
+  std::uint16_t port = 7000;  // 0: any free port.
   std::string socket_mode;    // As in HttpSettings.
   bool tls = false;
   std::string client_roots;  // Empty: clients need no certificate.
@@ -289,13 +290,13 @@ struct MessagesSettings {
   MessagesSettings();
   void fields(config::Schema& v);
   void check(bool has_certificate, config::Checks& checks) const;
-  // The same as HttpSettings::listen_address() and listen_mode(), for messages.
+  // The same as HttpSettings::listen_address() and listen_mode(), but for messages.
   Result<Address> listen_address() const;
   Result<std::uint32_t> listen_mode() const;
 };
 
-// The settings of a pool of connections for messages (App::message_pool). Options that are not set here keep the values
-// that the application chose.
+// The settings of a pool of connections for messages (App::message_pool). Options that the configuration does not set
+// keep the values that the application chose.
 struct MessagePoolSettings {
   std::vector<std::string> endpoints;
   std::size_t connections;
@@ -316,7 +317,7 @@ struct MessagePoolSettings {
   PeerSettings peer;
   bool tls = false;
   std::string roots;    // Empty: the system's.
-  std::string revoked;  // Empty: nothing is checked for revocation.
+  std::string revoked;  // Empty: certificates are not checked for revocation.
   std::string certificate;
   std::string key;
   // The members have the defaults of a pool's options.
@@ -336,28 +337,28 @@ struct NetworkSettings {
   std::map<std::string, MessagePoolSettings> pools;
   HandoverSettings handover;
   void fields(config::Schema& v);
-  // Does what HttpSettings::listen_address() does, for the listener with TLS.
+  // The same as HttpSettings::listen_address(), but for the listener with TLS.
   Result<Address> https_address() const;
 };
 
 // The section `monitoring.metrics`.
 struct MetricsSettings {
   std::string export_address = "127.0.0.1";
-  std::uint16_t export_port = 9090;  // 0: any free one
+  std::uint16_t export_port = 9090;  // 0: any free port.
   std::vector<std::string> export_names;
   bool https = false;
   std::string client_roots;  // Empty: clients need no certificate.
   std::string client_revoked;
   metrics::RegistryOptions registry;
   void fields(config::Schema& v);
-  // The same as HttpSettings::listen_address(), for the admin listener.
+  // The same as HttpSettings::listen_address(), but for the admin listener.
   Result<Address> listen_address() const;
 };
 
 // A second listener, for probes and scrapes from outside.
 struct ProbesSettings {
   std::string address;        // Empty: none.
-  std::uint16_t port = 9091;  // 0: any free one
+  std::uint16_t port = 9091;  // 0: any free port.
   bool https = false;
   void fields(config::Schema& v);
   Result<Address> listen_address() const;
@@ -401,7 +402,8 @@ struct Settings {
   ContainerSettings container;
 
   void fields(config::Schema& v);
-  // Checks rules between fields; load() calls it. A derived struct with its own rules calls it from its own check().
+  // Checks rules between fields; load() calls it. A derived struct with rules of its own has its own check(), which
+  // calls this check().
   void check(config::Checks& checks) const;
 
   // The level below which lines are not recorded: logging.level or, if that is not set, common.log_level.

@@ -28,8 +28,10 @@ constexpr config::Range<Duration> handshake_limit = {1_ms, 24_h};
 
 void CertificateSettings::fields(config::Schema& v) {
   field(v, "certificate", certificate, "PEM file of the certificate, as for network.https.certificate");
-  field(v, "key", key, "PEM file of its private key; empty text: the key is in the certificate's file");
-  field(v, "ocsp_response", ocsp_response, "DER file of its OCSP response, as for network.https.ocsp_response");
+  field(v, "key", key,
+        "PEM file of the certificate's private key; empty text: the file of the certificate contains the key");
+  field(v, "ocsp_response", ocsp_response,
+        "DER file of the certificate's OCSP response, as for network.https.ocsp_response");
 }
 
 HttpsSettings::HttpsSettings() {
@@ -43,27 +45,32 @@ HttpsSettings::HttpsSettings() {
 
 void HttpsSettings::fields(config::Schema& v) {
   field(v, "certificate", certificate,
-        "PEM file of the certificate, followed by the intermediate certificates up to a root; empty text: no https")
+        "PEM file of the certificate, followed by the intermediate certificates up to a root; empty text: the service "
+        "does not serve https")
       .reloadable();
   field(v, "key", key,
-        "PEM file of its private key, without a passphrase; empty text: the key is in the certificate's file")
+        "PEM file of the certificate's private key, without a passphrase; empty text: the file of the certificate "
+        "contains the key")
       .reloadable();
   field(v, "ocsp_response", ocsp_response,
-        "DER file of its OCSP response, for clients that request it; like the certificate, it is read again when it "
-        "changes; empty text: none")
+        "DER file of the certificate's OCSP response, which is sent to clients that request it; the file is read again "
+        "when it changes, like that of the certificate; empty text: none")
       .reloadable();
-  field(v, "more", more, "certificates for other names; a client gets the one for the host name that it requests")
+  field(v, "more", more,
+        "certificates for other host names; a client gets the certificate for the host name that it requests")
       .reloadable();
   field(v, "address", address, "address to listen on; empty text: the value of network.http.address");
-  field(v, "port", port, "port to listen on; 0: any free one");
+  field(v, "port", port, "port to listen on; 0: any free port");
   field(v, "plain_http", plain_http,
-        "what network.http does when https is on: serve the same routes, redirect each request to https, or off: do "
-        "not listen",
+        "what network.http does when https is on; serve: serve the same routes; redirect: redirect each request to "
+        "https; off: do not listen",
         plain_http_names);
   field(v, "redirect_port", redirect_port,
-        "the port in these redirects, if clients reach https at another port; 0: network.https.port");
+        "port to which requests are redirected, if clients reach https at a port other than network.https.port; 0: "
+        "network.https.port");
   field(v, "hsts_sec", hsts,
-        "Strict-Transport-Security of each response: how long browsers use only https for this host; 0: not sent",
+        "Strict-Transport-Security of each response: how long browsers use only https for this host; 0: the field is "
+        "not sent",
         {Duration(), 24_h * 3660});
   field(v, "client_certificates", client_certificates, "whether clients authenticate with a certificate",
         client_certificates_names)
@@ -73,8 +80,8 @@ void HttpsSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "min_version", version_min, "lowest accepted version of TLS", version_names).reloadable();
   field(v, "tickets", tickets, "whether clients may resume a session within two hours").reloadable();
-  field(v, "handshake_timeout_sec", handshake_timeout, "time limit of a TLS handshake; then the connection is closed",
-        handshake_limit)
+  field(v, "handshake_timeout_sec", handshake_timeout,
+        "time limit of a TLS handshake; a connection that exceeds it is closed", handshake_limit)
       .reloadable();
 }
 
@@ -137,7 +144,7 @@ void HttpsSettings::check(config::Checks& checks) const {
       checks.refuse(path + "more." + std::to_string(i) + ".certificate", "is empty: expected the name of a file");
     } else if (file == certificate || std::ranges::any_of(std::span(more).first(i), is_same)) {
       checks.refuse(path + "more." + std::to_string(i) + ".certificate",
-                    "names a file that another certificate names too: remove one of them");
+                    "names a file that another certificate names too: remove one of the two certificates");
     }
   }
   if (plain_http == PlainHttp::Redirect && redirect_target() == 0) {

@@ -30,15 +30,16 @@ void PeerSettings::fields(config::Schema& v, Of whom) {
   const auto reloads = [whom](config::Field& field) {
     if (whom == Of::Server) field.reloadable();
   };
-  reloads(field(v, "max_frame", Bytes(frame_bytes_max), "largest message of the peer; a larger one ends the connection",
+  reloads(field(v, "max_frame", Bytes(frame_bytes_max),
+                "size of the largest message that the peer may send; a larger message ends the connection",
                 {ByteSize{512}, ByteSize::mib(1024)}));
   reloads(field(v, "max_requests", requests_max,
-                "maximum number of a peer's requests that are handled at the same time on a connection; further ones "
-                "wait at the peer",
+                "maximum number of a peer's requests that are handled at the same time on a connection; further "
+                "requests wait at the peer",
                 {0, 65'535}));
   reloads(field(v, "max_messages", messages_max,
                 "maximum number of one-way messages that are handled at the same time on a connection; at this number, "
-                "reading pauses",
+                "nothing more is read from the connection",
                 {1, 65'535}));
   reloads(field(v, "max_streams", streams_max, "maximum number of streams that the peer may have open on a connection",
                 {0, 65'535}));
@@ -55,11 +56,12 @@ void PeerSettings::fields(config::Schema& v, Of whom) {
       "a peer that sends nothing for this long is pinged, and after twice this time its connection is closed; 0: never",
       message_time_or_none));
   reloads(field(v, "stall_timeout_sec", stall_timeout,
-                "when the peer receives none of the sent bytes for this long, the connection is reset",
+                "if the peer receives none of the sent bytes for this long, the connection is reset",
                 message_time_limit));
-  reloads(field(v, "hello_timeout_sec", hello_timeout,
-                "time limit from connecting to the peer's first message, including TLS; then the connection is closed",
-                message_time_limit));
+  reloads(field(
+      v, "hello_timeout_sec", hello_timeout,
+      "time limit from connecting to the peer's first message, including TLS; a connection that exceeds it is closed",
+      message_time_limit));
   field(v, "checksums", checksums, "protect each message in both directions with a checksum; not needed with TLS");
 }
 
@@ -70,7 +72,8 @@ SessionSettings::SessionSettings() {
 }
 
 void SessionSettings::fields(config::Schema& v) {
-  field(v, "expiry_sec", expiry, "how long a session is kept without a connection; then it ends", {1_ms, 24_h * 365})
+  field(v, "expiry_sec", expiry, "how long a session is kept without a connection; after that time, the session ends",
+        {1_ms, 24_h * 365})
       .reloadable();
   field(v, "max_sessions", sessions_max,
         "maximum number of sessions in the process, including those without a connection; further clients are rejected",
@@ -81,8 +84,8 @@ void SessionSettings::fields(config::Schema& v) {
         {1, 16'777'216})
       .reloadable();
   field(v, "max_ring", Bytes(ring_bytes),
-        "maximum memory for those messages, counting 64 bytes for each in addition to its content; it bounds the "
-        "memory for a client without a connection",
+        "maximum memory for the messages that one client has not acknowledged, where each message counts 64 bytes in "
+        "addition to its content; this limits the memory for a client without a connection",
         {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
   field(v, "max_window_messages", window_messages,
@@ -103,19 +106,20 @@ MessagesSettings::MessagesSettings() {
 }
 
 void MessagesSettings::fields(config::Schema& v) {
-  field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
-  field(v, "port", port, "port to listen on; 0: any free one");
+  field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all interfaces; unix:/path for a Unix socket");
+  field(v, "port", port, "port to listen on; 0: any free port");
   field(v, "socket_mode", socket_mode, "permissions of a Unix socket, as for network.http.socket_mode");
-  field(v, "tls", tls, "serve messages over TLS only, with the certificate of network.https");
+  field(v, "tls", tls, "whether messages are served only over TLS, with the certificate of network.https");
   field(v, "client_roots", client_roots,
         "PEM file of the roots that issue clients' certificates; a client without such a certificate is rejected; "
         "empty text: clients need no certificate");
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
   field(v, "max_connections", connections_max,
-        "maximum number of open connections of the process; further ones are closed with a reason", {1, 10'000'000})
+        "maximum number of open connections of the process; further connections are closed with a reason",
+        {1, 10'000'000})
       .reloadable();
   field(v, "drain_timeout_sec", drain,
-        "time limit for requests and streams in progress when the service stops; then they are cancelled",
+        "time limit for requests and streams in progress when the service stops; those that exceed it are cancelled",
         message_time_or_none)
       .reloadable();
   peer.fields(v, PeerSettings::Of::Server);
@@ -147,34 +151,39 @@ MessagePoolSettings::MessagePoolSettings() {
 }
 
 void MessagePoolSettings::fields(config::Schema& v) {
-  field(
-      v, "endpoints", endpoints,
-      "the servers: host:port, an IP address with its port, or unix:/path; each address of a host counts as a server");
-  field(v, "connections", connections, "connections to each address, for each worker", {1, 10'000});
-  field(v, "timeout_sec", timeout, "time limit of a request, including retries; 0: only the caller's time limit",
-        message_time_or_none);
+  field(v, "endpoints", endpoints,
+        "the servers: host:port, an IP address with its port, or unix:/path; each address that a host name resolves to "
+        "counts as a server");
+  field(v, "connections", connections, "number of connections to each address, for each worker", {1, 10'000});
+  field(v, "timeout_sec", timeout,
+        "time limit of a request, including retries; 0: only the caller's time limit applies", message_time_or_none);
   field(v, "connect_timeout_sec", connect_timeout, "time limit of connecting, including TLS", message_time_limit);
   field(v, "refresh_sec", refresh, "host names are looked up again after this time", message_time_limit);
   field(v, "eject_first_sec", eject_first,
-        "longest time for which an address is left out after its first failure; it doubles with each further failure",
+        "longest time for which an address is left out after its first failure; this time doubles with each further "
+        "failure",
         message_time_limit);
-  field(v, "eject_max_sec", eject_max, "longest time for which an address is left out", message_time_limit);
+  field(v, "eject_max_sec", eject_max, "longest time for which an address is left out after repeated failures",
+        message_time_limit);
   field(v, "max_attempts", attempts_max,
         "maximum number of attempts of a request that may be retried, including the first; 1: no retries", {1, 100});
   field(v, "backoff_first_sec", backoff_first,
-        "longest wait before the first retry of a request; it doubles with each further retry", message_time_limit);
+        "longest wait before the first retry of a request; this time doubles with each further retry",
+        message_time_limit);
   field(v, "backoff_max_sec", backoff_max,
-        "longest wait before a retry, and longest time for which a request that may be retried waits for an address "
+        "longest wait before any retry, and longest time for which a request that may be retried waits for an address "
         "that is left out",
         message_time_limit);
-  field(v, "budget_ratio", budget_ratio, "retries for each request in the long run: 0.1 is one retry for ten requests",
-        {0, 1});
+  field(v, "budget_ratio", budget_ratio,
+        "average number of retries for each request: 0.1 allows one retry for ten requests", {0, 1});
   field(v, "max_budget", budget_max,
-        "maximum number of unused retries that are saved up and may be made in a row later", {0, 1'000'000});
+        "maximum number of unused retries that are saved up, and may later be made in quick succession",
+        {0, 1'000'000});
   field(v, "breaker_failure_ratio", breaker_failure_ratio,
-        "an address is left out when more than this share of its requests fails; above 1: never", {0, 2});
+        "an address is left out if more than this share of its requests fails; above 1: never", {0, 2});
   field(v, "breaker_min_calls", breaker_calls_min,
-        "the share is judged only when there were at least this many requests within breaker_window_sec",
+        "the share of failed requests is judged only if the address got at least this many requests within "
+        "breaker_window_sec",
         {1, 1'000'000});
   field(v, "breaker_window_sec", breaker_window, "the period over which the share of failed requests is judged",
         message_time_limit);
@@ -182,11 +191,15 @@ void MessagePoolSettings::fields(config::Schema& v) {
         "how long an address whose requests failed is left out before it is tried again", message_time_limit);
   peer.fields(v, PeerSettings::Of::Pool);
   field(v, "tls", tls, "connect with TLS; the certificate of a server must be valid for the host of its endpoint");
-  field(v, "roots", roots, "PEM file of the roots of servers' certificates; empty text: the system's");
+  field(
+      v, "roots", roots,
+      "PEM file of the root certificates by which servers' certificates are verified; empty text: those of the system");
   field(v, "revoked", revoked,
         "PEM file of certificate revocation lists (CRL) of the servers' issuers; empty text: none");
-  field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");
-  field(v, "key", key, "PEM file of its private key; empty text: the key is in the certificate's file");
+  field(v, "certificate", certificate,
+        "PEM file of the certificate by which this client authenticates itself to servers; empty text: none");
+  field(v, "key", key,
+        "PEM file of the certificate's private key; empty text: the file of the certificate contains the key");
 }
 
 void MessagePoolSettings::check(const std::string& path, config::Checks& checks) const {

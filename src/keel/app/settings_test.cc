@@ -508,7 +508,7 @@ TEST(Settings, take_a_unix_socket_for_the_service) {
   EXPECT_EQ(settings->network.http.listen_address().value().to_string(), "unix:/run/app.sock");
   const auto refused = config::load<Settings>({.args = bad, .environment = none});
   ASSERT_FALSE(refused.is_ok());
-  EXPECT_EQ(refused.error().message(), "--network.http.address: address: a Unix socket path has 1 to 107 bytes");
+  EXPECT_EQ(refused.error().message(), "--network.http.address: address: a Unix socket path must have 1 to 107 bytes");
 }
 
 TEST(Settings, take_unix_sockets_for_the_admin_listener_and_the_probes) {
@@ -530,7 +530,7 @@ TEST(Settings, take_unix_sockets_for_the_admin_listener_and_the_probes) {
   const auto refused = config::load<Settings>({.args = bad, .environment = none});
   ASSERT_FALSE(refused.is_ok());
   EXPECT_EQ(refused.error().message(),
-            "--monitoring.metrics.export_address: address: a Unix socket path has 1 to 107 bytes\n"
+            "--monitoring.metrics.export_address: address: a Unix socket path must have 1 to 107 bytes\n"
             "--monitoring.probes.address: address: 'everywhere' is not an IPv4 or IPv6 address (host names are not "
             "resolved here)");
 }
@@ -642,10 +642,10 @@ TEST(Settings, refuse_what_contradicts_itself) {
   ASSERT_FALSE(loaded.is_ok());
   EXPECT_EQ(loaded.error().message(),
             "--thread.pools: thread.pools.1.name: two pools have the name \"a\"\n"
-            "thread.pools.2.name: a pool needs a name\n"
+            "thread.pools.2.name: a pool must have a name\n"
             "--thread.autoscale.min_threads: is above thread.autoscale.max_threads\n"
             "thread.autoscale.scale_down_threshold: is above thread.autoscale.scale_up_threshold\n"
-            "--logging.sinks: logging.sinks.0.path: a file sink needs a path\n"
+            "--logging.sinks: logging.sinks.0.path: a file sink must have a path\n"
             "--network.http.trusted_proxies: network.http.trusted_proxies.1: network '10.0.0.0/40': the prefix must be "
             "a number "
             "from 0 to 32\n"
@@ -673,9 +673,10 @@ TEST(Settings, refuse_a_proxy_that_is_none_without_a_word_of_its_password) {
 
   ASSERT_FALSE(loaded.is_ok());
   const std::string message(loaded.error().message());
-  for (const char* part : {"network.clients.payments.proxy: a proxy must be called with http, not with https",
-                           "network.clients.payments.no_proxy.1: no_proxy '10.0.0.0/40'",
-                           "network.clients.users.proxy: a proxy must be http://[user:password@]host[:port]"}) {
+  for (const char* part :
+       {"network.clients.payments.proxy: the client must connect to the proxy with http, not with https",
+        "network.clients.payments.no_proxy.1: no_proxy '10.0.0.0/40'",
+        "network.clients.users.proxy: a proxy must be http://[user:password@]host[:port]"}) {
     EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
   }
   EXPECT_EQ(message.find("hidden"), std::string::npos) << message;

@@ -19,14 +19,14 @@ Signal to_signal(int number) {
   if (number == SIGTERM) return Signal::Terminate;
   if (number == SIGINT) return Signal::Interrupt;
   if (number == SIGHUP) return Signal::Reload;
-  KEEL_CHECK(number == SIGQUIT, "only a signal that is waited for can arrive");
+  KEEL_CHECK(number == SIGQUIT, "the thread must receive only signals that it waits for");
   return Signal::Report;
 }
 
-// When the first SIGTERM or SIGINT was received, by the monotonic clock; 0: not yet.
+// The time, by the monotonic clock, at which the first SIGTERM or SIGINT was received; 0: none was received yet.
 std::atomic<std::int64_t> first_at_ns = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free,
-              "a signal handler reads this value, which is safe only without a lock");
+              "a signal handler reads this value, so reading it must not take a lock");
 
 // Uses clock_gettime, which a signal handler may call.
 std::int64_t clock_ns() noexcept {

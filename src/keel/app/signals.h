@@ -6,13 +6,14 @@
 //   signals.end_on_next();                        // the drain begins: a second SIGTERM or SIGINT ends it immediately
 //   …drain…
 //
-// SIGTERM and SIGINT within same_request of the first one are the same request: timeout(1), shells and terminals signal
-// both a process and its process group.
+// SIGTERM and SIGINT signals that arrive within same_request of the first such signal count as the same request,
+// because timeout(1), shells and terminals signal both a process and its process group.
 //
-// The constructor blocks the four signals in its thread, and so in every thread started later, and ignores SIGPIPE
-// (a write to a closed socket is an error of that write). The destructor restores the previous state.
+// The constructor blocks the four signals in its thread, and thereby in every thread started later, and ignores SIGPIPE
+// (a write to a closed socket is an error of that write). The destructor restores the previous state of the signals.
 //
-// Threads: all calls on the thread that made it, except request_stop(), which any thread may call. One per process.
+// Threads: make all calls on the thread that made the object, except request_stop(), which any thread may call. One per
+//          process.
 // Cancel:  request_stop() ends a wait.
 
 #pragma once
@@ -32,7 +33,7 @@ enum class Signal : std::uint8_t { Terminate, Interrupt, Reload, Report };  // S
 // Receives the signals of the process; the main thread must make it before any other thread starts.
 class SignalWaiter {
  public:
-  // This time starts when wait() or wait_for() returns the first SIGTERM or SIGINT.
+  // This time is counted from the moment at which wait() or wait_for() returns the first SIGTERM or SIGINT.
   static constexpr Duration same_request = 200_ms;
 
   SignalWaiter();
@@ -40,19 +41,20 @@ class SignalWaiter {
   SignalWaiter(const SignalWaiter&) = delete;
   SignalWaiter& operator=(const SignalWaiter&) = delete;
 
-  // Waits for the next signal and returns it. Signals of one kind that arrive while no thread waits are merged into
+  // Waits for the next signal and returns it. Several signals of one kind that arrive while no thread waits count as
   // one.
   Signal wait() noexcept;
-  // Waits for a signal for at most `timeout`; nullopt: none came.
+  // Waits for a signal for at most `timeout`; nullopt: no signal arrived.
   std::optional<Signal> wait_for(Duration timeout) noexcept;
 
-  // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately, with the
-  // exit status 128 + its number and without destructors; such a signal that arrived since the last wait() ends the
-  // process before this call returns. The other signals no longer have any effect. Idempotent. Call it directly after
-  // wait(), because the arrival time of a pending signal is unknown.
+  // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately, with an
+  // exit status of 128 + the number of the signal and without running destructors; a signal of this kind that has
+  // arrived since the last wait() ends the process before this call returns. From then on, SIGHUP and SIGQUIT have no
+  // effect. Idempotent. Call this function directly after wait(), because the arrival time of a pending signal is
+  // unknown.
   void end_on_next() noexcept;
 
-  // Acts as if SIGTERM had arrived; has no effect after end_on_next() was called.
+  // Acts as if SIGTERM had arrived; has no effect after a call of end_on_next().
   void request_stop() noexcept;
 
  private:

@@ -32,7 +32,7 @@ std::string recent_requests(int worker) {
 struct StallLog::State {
   State(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
       : stalls(registry.counter("worker_stalls_total",
-                                "Times that a worker blocked its event loop for longer than monitoring.stall_ms")),
+                                "How many times a worker blocked its event loop for longer than monitoring.stall_ms")),
         seconds(registry.histogram("worker_stall_seconds", "How long a stalled worker blocked its event loop",
                                    metrics::latency_seconds)),
         watch(runtime, bound, [this](const io::Stall& stall) { report(stall); }) {}
@@ -56,7 +56,7 @@ struct StallLog::State {
   const metrics::Counter stalls;
   const metrics::Histogram seconds;
   const log::Logger log{"app.stall"};
-  io::StallWatch watch;  // Destroyed before the object that records its reports.
+  io::StallWatch watch;  // Must be destroyed before the object that records its reports.
 };
 
 StallLog::StallLog(io::Runtime& runtime, Duration bound, metrics::Registry& registry)

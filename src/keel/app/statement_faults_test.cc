@@ -113,9 +113,10 @@ TEST_F(StatementFaults, of_text_or_null_in_a_column_that_is_read_as_a_number_nam
   const std::string null = fault("/age/2");
   const std::string text = fault("/age/3");
 
-  EXPECT_NE(null.find("error=column 'age' is NULL, read as an integer: read it as a std::optional"), std::string::npos)
+  EXPECT_NE(null.find("error=column 'age' is NULL, but is read as an integer: read it as a std::optional"),
+            std::string::npos)
       << null;
-  EXPECT_NE(text.find("error=column 'age' is text, read as an integer"), std::string::npos) << text;
+  EXPECT_NE(text.find("error=column 'age' is text, but is read as an integer"), std::string::npos) << text;
   EXPECT_NE(text.find("statement=select age from people where id = $1 "), std::string::npos) << text;
   EXPECT_NE(text.find("places=" + at), std::string::npos) << text;
   EXPECT_TRUE(text.ends_with(at)) << text;
@@ -124,7 +125,9 @@ TEST_F(StatementFaults, of_text_or_null_in_a_column_that_is_read_as_a_number_nam
 TEST_F(StatementFaults, of_a_column_beyond_the_last_are_bugs_with_a_stack) {
   const std::string line = fault("/beyond");
 
-  EXPECT_NE(line.find("error=column 4 is read from a row with 2 columns (id, age), counted from 0"), std::string::npos);
+  EXPECT_NE(line.find("error=column 4 is read from a row with 2 columns (id, age); columns are counted from "
+                      "0"),
+            std::string::npos);
   EXPECT_NE(line.find("stack="), std::string::npos) << line;
   EXPECT_EQ(server_->server().stats().bugs, 1u);
   EXPECT_EQ(server_->get("/age/1").status(), 200);

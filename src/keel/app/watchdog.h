@@ -1,4 +1,4 @@
-// keel/app/watchdog.h — notifies the supervisor's watchdog as long as every worker's loop runs.
+// keel/app/watchdog.h — notifies the supervisor's watchdog as long as the event loop of every worker runs.
 //
 //   app::Watchdog watchdog(notify, runtime);
 //   while (running) {
@@ -6,14 +6,15 @@
 //     KEEL_TRY_VOID(watchdog.tick());
 //   }
 //
-// A job is posted to each loop, and the next beat is sent when all of them have run. If one worker, or the thread that
-// calls tick(), is stuck, the beats stop, and the supervisor restarts the process when its time limit is over.
+// A job is posted to each loop, and the next beat is sent when all of these jobs have run. If a worker, or the thread
+// that calls tick(), is stuck, no more beats are sent, and the supervisor restarts the process when the supervisor's
+// time limit is exceeded.
 //
 // Errors:   those of Notify::beat().
 // Threads:  one.
-// Lifetime: construct it after the workers have started, and destroy it after they have ended; `notify` must outlive
-//           it.
-// Cost:     one wake-up of each worker in each third of the supervisor's time limit.
+// Lifetime: construct the Watchdog after the workers have started, and destroy it after the workers have ended;
+//           `notify` must outlive the Watchdog.
+// Cost:     each worker is woken once in each third of the supervisor's time limit.
 
 #pragma once
 
@@ -30,10 +31,10 @@ class Watchdog {
   Watchdog(Notify& notify, io::Runtime& runtime);
   ~Watchdog();
 
-  // How often to call tick(): a third of the supervisor's interval; forever if there is no watchdog.
+  // The time between two calls of tick(): a third of the supervisor's interval; forever() if there is no watchdog.
   Duration interval() const noexcept;
-  // Sends a beat when one is due and every loop has run since the last one. tick() may be called more often than beats
-  // are due.
+  // Sends a beat when one is due and every loop has run since the last beat. Calling tick() more often than beats are
+  // due does no harm.
   Result<> tick();
 
  private:

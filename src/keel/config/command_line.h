@@ -6,7 +6,7 @@
 //     Store store(config->path);
 //     …
 //
-// Threads: the calling thread must be the only one.
+// Threads: the calling thread must be the only thread of the process.
 // Cost:    start-up only.
 
 #pragma once
@@ -25,12 +25,12 @@ namespace keel::config {
 
 // The action that a command line asks for.
 enum class Action { Run, Help, Version, PrintConfig, CheckConfig };
-// What the command line asks for: the first of --help (-h), --version, --print-config and --check-config,
-// else Run.
+// What the command line asks for: the first of the flags --help (-h), --version, --print-config and --check-config, or
+// Run if there is none of them.
 Action action(std::span<const char* const> args) noexcept;
 
 // Writes each line of `error` to standard error, prefixed with `name`, and ends the process with exit code 2. Other
-// threads may run: no destructor is called.
+// threads may still run, because no destructor is called.
 [[noreturn]] void exit_refused(std::string_view name, const Error& error);
 
 namespace internal {
@@ -41,11 +41,11 @@ void show_warnings(std::string_view name, const Origins& origins);
 }  // namespace internal
 
 // Loads the configuration: from `file` (empty: none) or the file that --config names instead, then from the environment
-// (KEEL_…) and the command line. --help, --version, --print-config and --check-config end the process: with 0, with 1
-// if the text cannot be written, and with 2 for a mistake; Origins::warnings() go to standard error. Without these
-// flags, a mistake ends the process as exit_refused() does, and the caller has to report the warnings (app::App logs
-// them). `version`: the version of the program, for --version, which prints "store 1.4.2 (Keel 0.1.0, GCC 12.2.0)";
-// empty: unknown.
+// (KEEL_…) and the command line. With --help, --version, --print-config or --check-config the process writes
+// Origins::warnings() to standard error and ends: with exit code 0, with 1 if the text cannot be written, or with 2 for
+// a mistake. Without these four flags, a mistake ends the process as exit_refused() does, and the caller has to report
+// the warnings (app::App logs them). `version`: the version of the program, for --version, which prints "store 1.4.2
+// (Keel 0.1.0, GCC 12.2.0)"; empty: unknown.
 template <Section T>
 Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {},
                            std::string_view version = {}) {

@@ -25,7 +25,7 @@ using Kind = Field::Kind;
 namespace {
 
 constexpr std::size_t problems_max = 20;
-// One byte more than parse_tree accepts, so that it can report the error.
+// One byte more than parse_tree accepts, so that parse_tree can report the error.
 constexpr std::size_t file_bytes_max = (1 << 20) + 1;
 
 // The number of insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`.
@@ -63,15 +63,16 @@ const Field* find(std::span<const Field> fields, std::string_view key) {
 
 constexpr std::string_view file_suffix = "_file";
 
-// The Secret to whose file `key` belongs: token for token_file. Null when `key` names a separate field, or no field.
+// The Secret whose file `key` names: for token_file, the Secret token. Null when `key` names a separate field, or no
+// field.
 const Field* secret_of(std::span<const Field> fields, std::string_view key) {
   if (!key.ends_with(file_suffix) || find(fields, key) != nullptr) return nullptr;
   const Field* const f = find(fields, key.substr(0, key.size() - file_suffix.size()));
   return f != nullptr && f->kind == Kind::Secret && !f->key.empty() ? f : nullptr;
 }
 
-// Whether `text` can be the name of an element of a map. Only letters that an environment variable can have are
-// allowed.
+// Whether `text` can be the name of an element of a map. Only characters that can be part of an environment variable
+// are allowed.
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 64 && ascii::is_lower(text[0]) && !text.contains("__") &&
          std::ranges::all_of(text, [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; });
@@ -154,7 +155,7 @@ class Loader {
       loader.refuse(field.empty() ? path : join(path, field), words);
     }
   };
-  // Calls rules() of plain structs, those within `f` first.
+  // Calls rules() of plain structs, first of the structs inside `f`.
   void judge(const Field& f, const std::string& path) {
     for (const Field& child : f.children) judge(child, join(path, child.key));
     if (f.kind == Kind::List || f.kind == Kind::Map) {
@@ -191,7 +192,7 @@ class Loader {
   std::vector<Setting> command_line(std::string& file) {
     std::vector<Setting> settings;
     const auto& args = sources_.args;
-    std::string without_value;  // The previous flag, if the word after it may have been meant as its value.
+    std::string without_value;  // The previous flag, if the present word may have been meant as its value.
     for (std::size_t i = 0; i < args.size(); ++i) {
       const std::string_view arg = args[i];
       const std::string before = std::exchange(without_value, {});
@@ -236,8 +237,8 @@ class Loader {
     return equals + 1 == text.size() ? where : std::string();
   }
 
-  // An argument that has neither a dot nor a value, and is not the beginning of a key, was probably meant as an option:
-  // --confg, --verbose.
+  // An argument that has neither a dot nor a value, and is not the beginning of a key, was probably meant as an option,
+  // such as --confg or --verbose.
   std::string without_value_text(const std::string& path, std::string_view flag, const std::string& where) const {
     const auto begins = [&path](const Field& f) { return path.substr(0, path.find('.')) == f.key; };
     if (flag != "--" || path.find('.') != std::string::npos || std::ranges::any_of(subject_.schema.fields(), begins)) {
@@ -298,7 +299,7 @@ class Loader {
     descend(subject_.schema.fields(), setting.path, {}, setting.text);
   }
 
-  // Finds the field of `rest` below `fields`; `path` is the part already followed.
+  // Finds the field that the path `rest` names below `fields`; `path` is the path of `fields`.
   void descend(std::span<const Field> fields, std::string_view rest, const std::string& path, const std::string& text) {
     const std::size_t dot = rest.find('.');
     const std::string_view key = rest.substr(0, dot);
@@ -410,7 +411,7 @@ class Loader {
     }
   }
 
-  // The file of the Secret `f`, which is at `path`; read once all sources have been applied.
+  // Sets the file of the Secret `f`, which is at `path`; the file is read once all sources have been applied.
   void apply_file(const Field& f, const Node& node, const std::string& path) {
     const std::string key = path + std::string(file_suffix);
     if (node.kind != Node::Kind::Scalar || node.text.empty()) {
@@ -428,10 +429,10 @@ class Loader {
       if (const auto value = std::ranges::find(origins_.entries_, path, &Origins::Entry::path);
           value != origins_.entries_.end()) {
         return problem(entry->where, key,
-                       fmt::format("is given together with {} ({}): remove one", path, value->where));
+                       fmt::format("is given together with {} ({}): remove one of the two", path, value->where));
       }
       auto& secret = *static_cast<Secret*>(f.at);
-      if (secret.file().empty()) return;  // It is a separate field with that name.
+      if (secret.file().empty()) return;  // The key names a separate field.
       if (const Result<> read = read_secret(secret); !read) return problem(entry->where, key, read.error().message());
       entry->path = path;
     });
@@ -508,7 +509,7 @@ class Loader {
   void forget_below(const std::string& path) {
     std::erase_if(origins_.entries_, [&path](const Origins::Entry& e) { return e.is_below(path); });
   }
-  // Sorts the entries by path, and keeps only the last of several entries for one path, which is in force.
+  // Sorts the entries by path; of several entries for one path, keeps only the last, which is in force.
   void sort_origins() {
     auto& entries = origins_.entries_;
     std::sort(entries.begin(), entries.end(), [](const Origins::Entry& a, const Origins::Entry& b) {

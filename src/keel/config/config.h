@@ -17,16 +17,17 @@
 //   };
 //   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
 //
-// A plain struct needs no fields(): its fields are the keys (schema.h). Its rules() are checked after everything has
-// been read, those of nested structs first. A violated rule is an error with file and line: "service.yaml:7:
-// store.connections_max: must be from 1 to 1024". A default that violates a rule is an error, too.
+// A plain struct needs no fields(): its fields are the keys (schema.h). The rules() of plain structs are checked after
+// all sources have been read, first the rules() of nested structs. A violated rule is an error with file and line:
+// "service.yaml:7: store.connections_max: must be from 1 to 1024". A default value that violates a rule is an error,
+// too.
 //
 // Field types: bool, integers, double, std::string, enums and optional enums, Duration, Date, Timestamp, Decimal and
 // other types with parse() and text() (base/text_value.h), ByteSize, integers that count bytes (config::Bytes), Secret,
-// structs with fields() and plain ones, std::vector of any of these, and std::map from a name that the configuration
-// chooses to such a struct. Keys are snake_case, without dots or double underscores.
+// structs with fields() and plain structs, std::vector of any of these, and std::map<std::string, T> of such structs,
+// whose keys are names that the configuration chooses. Keys are snake_case, without dots or double underscores.
 //
-// Order:   defaults, then the file, then the environment, then the command line; the later one wins. A list replaces
+// Order:   defaults, then the file, then the environment, then the command line; a later source wins. A list replaces
 //          the list of an earlier source completely.
 //   file          YAML, one document; an empty one has no keys. Only the booleans of YAML 1.2 (true, false); numbers
 //                 are decimal and not in quotes. Aliases are expanded within bounds; duplicate keys, tags and more
@@ -38,17 +39,18 @@
 //                 section is written as YAML: --thread.pools='[{name: database, size: 4}]'.
 // Secrets: a Secret `password` can also be given as `password_file`, the name of a file that contains the value; one
 //          line feed at the end of the file is dropped (Secret::from_file). In a path, $CREDENTIALS_DIRECTORY/ stands
-//          for the folder of credentials that systemd creates for the unit. It is an error to give both keys, even in
+//          for the folder of credentials that systemd creates for the unit. To give both keys is an error, even in
 //          different sources. The file is read at each load. A Secret on the command line adds a warning to
-//          Origins::warnings(). A list of Secrets has no such key: use a list of structs.
+//          Origins::warnings(). A list of Secrets has no key for files: use a list of structs.
 // Units:   a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
 //          number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
 // Reload:  field(…).reloadable() declares that the value may change while the program runs (reloadable.h); for a list
-//          or a section, this covers everything in it. --help and --print-config show it.
+//          or a section, the declaration covers everything in it. --help and --print-config show which values are
+//          reloadable.
 // Errors:  InvalidArgument; one message lists all problems, each on its own line (20 at most): "service.yaml:7:
 //          network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown. An unexpected
-//          word after a flag is not shown either, because it may be a secret. A key that was renamed or removed is
-//          rejected with its successor (schema.h: renamed(), removed()).
+//          word after a flag is not shown either, because it may be a secret. If a key was renamed or removed, the
+//          error names its successor or gives advice (schema.h: renamed(), removed()).
 // Threads: any, one at a time.
 // Cost:    start-up only.
 
@@ -69,7 +71,7 @@ namespace keel::config {
 // Collects violated rules between fields; see check() above.
 class Checks {
  public:
-  // `path` is the key that the message names, preceded by its origin.
+  // `path` is the key that the message names; the origin of the key comes before it.
   void refuse(std::string_view path, std::string_view problem);
 
  private:
@@ -80,7 +82,7 @@ class Checks {
 
 // The sources of a configuration: file, environment and command line.
 struct Sources {
-  // The file that is read if --config does not name another; empty: none. A named file must exist.
+  // The file that is read if --config does not name another file; empty: no file. A named file must exist.
   std::string file = {};
   // An environment variable that has this prefix and names no key is an error. Empty: the environment is ignored.
   std::string env_prefix = "KEEL_";
@@ -88,7 +90,7 @@ struct Sources {
   std::span<const char* const> args = {};
   // The variables, with a null pointer at the end; null: the environment of the process.
   const char* const* environment = nullptr;
-  // Receives the origin of each value; null: not needed. It is written only on success.
+  // Receives the origin of each value; null: not needed. `*origins` is written only on success.
   Origins* origins = nullptr;
 };
 
@@ -106,7 +108,7 @@ void check(const void* value, Checks& checks) {
 }
 }  // namespace internal
 
-// Loads a T: its defaults, overridden by each of the `sources` in their order.
+// Loads a T: its defaults, overridden by each of the `sources` in order.
 template <Section T>
 Result<T> load(const Sources& sources) {
   Result<T> loaded{T{}};

@@ -266,9 +266,8 @@ TEST_F(Config, sections_may_have_names_of_the_configurations_choice) {
   EXPECT_NE(text.find("clients:\n  empty: {}\n  mail:\n    port: 25"), std::string::npos) << text;
   EXPECT_EQ(text.find("idle", text.find("clients:")), std::string::npos) << "nobody has said that: " << text;
 
-  EXPECT_NE(
-      help<Directory>().find("\nclients: by name (NAME below is one of their names)\n  --clients.NAME.port=VALUE\n"),
-      std::string::npos)
+  EXPECT_NE(help<Directory>().find("\nclients: by name (NAME below stands for a name)\n  --clients.NAME.port=VALUE\n"),
+            std::string::npos)
       << help<Directory>();
 
   EXPECT_EQ(error<Directory>("clients: 7\n"),
@@ -485,9 +484,9 @@ TEST_F(Config, files_that_are_no_configuration_are_refused_clearly) {
   EXPECT_EQ(error("a: x[0]  # [\nb: '['\nnetwork:\n  http: {port: [80]\n  address: x\n"),
             "service.yaml:4: is not valid YAML: { is not closed");
   EXPECT_EQ(error("network:\n  http:\n    port 80\n\n    # 81\n    address: x\n"),
-            "service.yaml:3: is not valid YAML: a key without ':' and a blank after it");
+            "service.yaml:3: is not valid YAML: a key is not followed by ':' and a blank");
   EXPECT_EQ(error("network:\n  http:\n    port:80\n    address: x\n"),
-            "service.yaml:3: is not valid YAML: a key without ':' and a blank after it");
+            "service.yaml:3: is not valid YAML: a key is not followed by ':' and a blank");
   EXPECT_EQ(error("network:\n  http:\n    port: 80\n   address: x\n"),
             "service.yaml:4: is not valid YAML: the indentation matches no key above it");
   EXPECT_EQ(error("a: b: c\n"), "service.yaml:1: is not valid YAML: illegal map value");
@@ -578,12 +577,12 @@ TEST(Help, lists_every_key_with_range_and_default) {
             "  --config FILE        read this YAML file\n"
             "  --set KEY=VALUE      the same as --KEY=VALUE\n"
             "  --print-config       print the effective configuration and where each value comes from\n"
-            "  --check-config       load the configuration and end: 0 when it is right, 2 when not\n"
+            "  --check-config       load the configuration and end: 0 when it is valid, otherwise 2\n"
             "  --version            print the versions of the program and of Keel\n"
             "  --help               print this\n"
             "\n"
             "Every key below can be given in the file, in the environment (KEEL_SECTION__KEY for section.key) and "
-            "here; the later wins.\n"
+            "on the command line; the later source wins.\n"
             "\n"
             "network: the network\n"
             "\n"
@@ -611,15 +610,15 @@ TEST(Help, lists_every_key_with_range_and_default) {
             "  --password=VALUE\n"
             "      of the store (text)\n"
             "  --password_file=VALUE\n"
-            "      or the file that contains it\n"
+            "      or the file that contains the secret\n"
             "  --sinks=[...]\n"
-            "      where lines go (a list, as YAML; N below is a place in it)\n"
+            "      where lines go (a list, as YAML; N below is an index)\n"
             "  --sinks.N.path=VALUE\n"
             "      where it goes (text; default out.log)\n"
             "  --sinks.N.level=VALUE\n"
             "      how much of it (an integer from 0 to 9; default 3)\n"
             "  --tags=[...]\n"
-            "      words (a list, as YAML; N below is a place in it)\n");
+            "      words (a list, as YAML; N below is an index)\n");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 // The tables come from the same list of fields as --help (config.h), so both have the same content. Each section is a
 // heading of the second level, named by its path, with its help sentence and a table below: the path of each key, its
 // allowed values, its default, its help sentence, and whether a reload changes it. N in a path stands for an index of a
-// list, NAME for a name that the configuration chooses. A Secret has a row for its value and one for its file; its
+// list, NAME for a name that the configuration chooses. A Secret has a row for its value and a row for its file; its
 // default is not shown. Characters of help sentences that Markdown would read as markup are escaped.
 //
 // Errors:  none; an enum whose default has no name throws a Bug.
@@ -21,7 +21,8 @@
 namespace keel::config {
 
 namespace internal {
-// Adds one element to each empty list and map of the value that `schema` lists, to show the keys of elements.
+// Adds one element to each empty list and map in the value that `schema` describes, so that the keys of elements are
+// shown.
 std::string reference(const Schema& schema);
 }  // namespace internal
 

@@ -25,12 +25,12 @@ bool has_path(std::span<const Field> fields, std::string_view path) {
   });
 }
 
-// Finds the differences between two values of one type, and makes the new value where the fields are reloadable.
+// Finds the differences between two values of one type, and copies the differences in reloadable fields.
 class Difference {
  public:
   explicit Difference(const Origins& origins) : origins_(origins) {}
 
-  // Copies values from `found` to `now`, whose fields are a copy of those in force.
+  // Copies reloadable values from `found` to `now`, which is at first a copy of the values in force.
   void section(std::span<const Field> now, std::span<const Field> found, const std::string& path, bool reloadable) {
     for (std::size_t i = 0; i < now.size(); ++i) {
       one(now[i], found[i], join(path, now[i].key), reloadable || now[i].is_reloadable);
@@ -119,7 +119,7 @@ std::string Versions::describe() const {
 
 std::uint64_t Versions::add(std::string_view path, Apply apply) {
   KEEL_CHECK(has_path(schema_of(versions_.front()->value).fields(), path),
-             "the path of an applier must be a key or a section");
+             "the path of an applier must name a key or a section");
   entries_.push_back({++last_id_, std::string(path), std::move(apply)});
   return last_id_;
 }
@@ -151,9 +151,9 @@ Result<std::vector<Change>> Versions::reload(AfterReaders after_readers) {
   if (changes.empty() && before.waiting.empty() && origins == before.origins) return changes;
 
   if (!waiting.empty()) {
-    // The loaded values are valid, but the values in force will be a mixture of them and the old ones.
+    // The loaded values are valid, but the values in force will be a mixture of loaded and old values.
     KEEL_TRY_VOID(internal::check({schema, value.get(), type_.check}, origins)
-                      .because("together with values that need a restart"));
+                      .because("the new values are invalid together with the old values of keys that need a restart"));
   }
   KEEL_TRY_VOID(apply(changes, value.get(), before.value));
   std::vector<Secret*> secrets = secrets_of(value.get());

@@ -7,25 +7,28 @@
 //   …
 //   auto changes = config.reload();                // on SIGHUP; app::App does it
 //
-// reload() reads file, environment and command line again and checks all of it: after any mistake, nothing changes.
-// Changed fields that are marked reloadable() take effect; the others keep their value, and are reported as needing a
-// restart. Then the appliers of the changed fields are called, in the order of their registration. When an applier
-// fails, the previous ones are called again in reverse order with old and new values exchanged, and the old values stay
-// in effect. An applier that fails must have undone its own part; register appliers that are easy to undo first.
+// reload() reads the file, the environment and the command line again and checks the whole configuration; if there is
+// any mistake, nothing changes. Changed fields that are marked reloadable() take effect; other changed fields keep
+// their value, and are reported as needing a restart. Then the appliers of the changed fields are called, in the order
+// of their registration. When an applier fails, the appliers that ran before it are called again in reverse order with
+// old and new values exchanged, and the old values stay in effect. An applier that fails must have undone its own part;
+// appliers whose work is easy to undo should be registered first.
 //
-// Values never change in place: a reload creates a new value, and the old ones are kept as long as the Reloadable
-// lives. Therefore a reference to *config is always consistent, with the values that were in effect when it was taken;
-// *config has the current ones. A Secret is the exception. Once the appliers have run, a Secret that the reload has
-// replaced reveals random bytes in the old values. The text that it revealed before is overwritten when no thread can
-// still be reading it: by reload() itself, which is correct if no other thread reads secrets, or by a function that the
-// caller of reload() passes. An App overwrites the text once each worker has finished what it was running: on a worker,
-// the text of reveal() is intact until the next co_await. Therefore read a secret from *config each time, and copy it
-// if it is needed across an await or on another thread.
+// Values never change in place: a reload creates a new value, and old values are kept as long as the Reloadable lives.
+// Therefore a reference to *config is always consistent: it refers to the values that were in effect when the reference
+// was taken. Evaluating *config again gives the current values. Only a Secret does change in place. Once the appliers
+// have run, a Secret that the reload has replaced reveals random bytes in the old values. The text that the Secret
+// revealed before has to be overwritten when no thread can still be reading it. Either reload() itself overwrites the
+// text, which is correct if no other thread reads secrets, or the caller of reload() chooses the time (AfterReaders).
+// An App overwrites the text once each worker has finished the code that it was running: on a worker, the text of
+// reveal() is intact until the next co_await. Therefore read a secret from *config each time, and copy it if it is
+// needed across an await or on another thread.
 //
-// Errors:   load(): as config::load(). reload(): the same, or the error of the applier that failed.
-// Threads:  *config, config->, origins() and describe() on any; everything else on one. Appliers run on that thread.
-// Lifetime: Sources::environment, if given, outlives the Reloadable; the rest is copied. An Applier must not outlive
-//           the Reloadable.
+// Errors:   load(): those of config::load(). reload(): the same, or the error of the applier that failed.
+// Threads:  *config, config->, origins() and describe() on any; all other functions on one thread, on which the
+//           appliers run.
+// Lifetime: Sources::environment, if given, outlives the Reloadable; the other sources are copied. An Applier must not
+//           outlive the Reloadable.
 // Cost:     *config is one atomic load. Each reload with changes keeps one more value in memory, and one page for each
 //           secret that it replaces.
 
@@ -53,26 +56,26 @@ struct Change {
   bool is_applied = false;    // False: the change needs a restart, and `before` stays in effect.
 };
 
-// A Reloadable without its type.
+// The part of a Reloadable that does not depend on its type.
 class Versions {
  public:
   struct Type {
-    void* (*make)();  // Makes a value with its defaults.
+    void* (*make)();  // Makes a value that has its defaults.
     void* (*clone)(const void*);
     void (*destroy)(void*);
     void (*fields)(void*, Schema&);
     void (*check)(const void*, Checks&);
   };
   using Apply = Function<Result<>(const void* now, const void* before)>;
-  // A function that a reload calls after it has replaced secrets. It has to call `overwrite`, on any thread and before
-  // the Versions are destroyed, once no thread reads text that a secret revealed before the reload. If it drops
-  // `overwrite`, the destructor of the Versions overwrites the text.
+  // A function that a reload calls after it has replaced secrets. The function has to call `overwrite`, on any thread
+  // and before the Versions are destroyed, once no thread reads text that a secret revealed before the reload. If the
+  // function drops `overwrite`, the destructor of the Versions overwrites the text.
   using AfterReaders = FunctionRef<void(Function<void()> overwrite)>;
 
   static Result<std::unique_ptr<Versions>> load(const Type& type, const Sources& sources);
   // Takes ownership of `value`. Without sources, reload() finds no change.
   Versions(const Type& type, void* value, Origins origins);
-  ~Versions();  // Checks that no Applier is left.
+  ~Versions();  // Checks that every Applier was destroyed before.
   Versions(const Versions&) = delete;
 
   const void* value() const noexcept { return now_.load(std::memory_order_acquire)->value; }
@@ -103,14 +106,14 @@ class Versions {
   const Type& type_;
   std::unique_ptr<Kept> sources_;
   std::vector<std::unique_ptr<Version>> versions_;
-  // Kept so that a view which is used too long does not read other data.
+  // Overwritten secrets are kept, so that a view that is used too long does not read the memory of other objects.
   std::vector<std::unique_ptr<Secret>> replaced_;
   std::atomic<const Version*> now_;
   std::vector<Entry> entries_;
   std::uint64_t last_id_ = 0;
 };
 
-// Ends its registration when destroyed.
+// The registration of an applier, which ends when this object is destroyed.
 class [[nodiscard]] Applier {
  public:
   Applier() = default;
@@ -147,15 +150,15 @@ class Reloadable {
   // Returns the text of config::describe(), preceded by a line for each value that waits for a restart.
   std::string describe() const { return versions_->describe(); }
 
-  // The differences, applied or not; empty when there were none.
+  // Returns the differences, applied or not; empty when nothing differs.
   Result<std::vector<Change>> reload() {
     return reload([](Function<void()> overwrite) { overwrite(); });
   }
-  // Use this in a program whose other threads read secrets.
+  // Use this overload in a program whose other threads read secrets.
   Result<std::vector<Change>> reload(Versions::AfterReaders after_readers) { return versions_->reload(after_readers); }
 
-  // Calls `apply(now, before)`, which returns Result<>, when a reload changes `path` or anything below it; "" stands
-  // for everything. A path that does not exist is a bug.
+  // Calls `apply(now, before)`, which returns Result<>, when a reload changes `path` or anything below it; the path
+  // "" stands for the whole configuration. A path that does not exist is a bug.
   template <class F>
   Applier on_reload(std::string_view path, F apply) {
     return {*versions_, versions_->add(path, [apply = std::move(apply)](const void* now, const void* before) mutable {

@@ -163,7 +163,8 @@ TEST_F(ReloadableShop, checks_what_will_be_in_force_and_not_only_what_the_file_s
 
   ASSERT_FALSE(changes.is_ok());
   EXPECT_EQ(changes.error().message(),
-            "together with values that need a restart: " + file_ + ":1: store.limit: is below doors");
+            "the new values are invalid together with the old values of keys that need a restart: " + file_ +
+                ":1: store.limit: is below doors");
   EXPECT_EQ(config->store.limit, 10u);
 }
 
@@ -410,8 +411,8 @@ TEST(ReloadableDeathTest, refuses_a_path_that_does_not_exist) {
   Reloadable<Shop> config{Shop()};
   const auto apply = [](const Shop&, const Shop&) { return Result<>(); };
 
-  EXPECT_DEATH((void)config.on_reload("store.limt", apply), "the path of an applier must be a key or a section");
-  EXPECT_DEATH((void)config.on_reload("stor", apply), "the path of an applier must be a key or a section");
+  EXPECT_DEATH((void)config.on_reload("store.limt", apply), "the path of an applier must name a key or a section");
+  EXPECT_DEATH((void)config.on_reload("stor", apply), "the path of an applier must name a key or a section");
 }
 
 }  // namespace

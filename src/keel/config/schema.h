@@ -16,8 +16,8 @@
 //     void rules(keel::Check& check) const { check(connections_max).range(1, 1024); }
 //   };
 //
-// config.h says which types a field may have and how each is written. fields() adds what a plain struct cannot declare:
-// help sentences, reloadable fields, and keys of an earlier version.
+// config.h says which types a field may have and how each type is written. fields() adds what a plain struct cannot
+// declare: help sentences, reloadable fields, and keys of an earlier version.
 //
 // Threads:  values.
 // Lifetime: a Schema refers to the value from which it was made.
@@ -46,7 +46,7 @@
 
 namespace keel::config {
 
-// A number of bytes with its own type, so that a configuration key can ask for a unit.
+// A number of bytes with its own type, so that a configuration key can require a unit.
 struct ByteSize {
   std::uint64_t bytes = 0;
   static constexpr ByteSize kib(std::uint64_t count) { return {count << 10}; }
@@ -61,7 +61,7 @@ struct Bytes {
   explicit Bytes(T& of) : count(of) {}
   T& count;
 };
-// A number of KiB as the unit of a size.
+// Binds a key that is written as a ByteSize to an integer that counts KiB.
 template <class T>
 struct Kibibytes : Bytes<T, 1024> {
   explicit Kibibytes(T& of) : Bytes<T, 1024>(of) {}
@@ -79,9 +79,9 @@ struct Name {
   const char* text;
   std::int64_t value;
 };
-// The names of an enum, for field(); for an optional enum, also the name for no value. Make it a constant of namespace
-// scope. An enum without such a constant has the names of its values (data/enum_names.h), and "none".
-//   inline constexpr auto colour_names = config::names<Colour>({{"red", Colour::Red}, {"blue", Colour::Blue}});
+// The names of an enum, for field(); for an optional enum, also the name that stands for no value. Make it a constant
+// of namespace scope. An enum without such a constant has the names of its values (data/enum_names.h), and "none".
+//   inline constexpr auto color_names = config::names<Color>({{"red", Color::Red}, {"blue", Color::Blue}});
 template <class E>
 struct Word {
   const char* text;
@@ -127,7 +127,7 @@ class Schema;
 // A struct with fields(), whose members are keys of a section.
 template <class T>
 concept HasFields = requires(T& value, Schema& schema) { value.fields(schema); };
-// A struct whose members are the keys, without fields() of its own.
+// A struct without fields(), whose members are the keys.
 template <class T>
 concept PlainSection =
     !HasFields<T> && !TextValue<T> && std::is_class_v<T> && !std::is_same_v<T, ByteSize> &&
@@ -155,7 +155,7 @@ struct Field {
   // Map: the index of the element `name`, which is created if it does not exist.
   std::size_t (*place)(void* map, std::string_view name) = nullptr;
   void (*copy)(void* to, const void* from) = nullptr;                             // List, Map
-  void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // Section, `at` it
+  void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // Section: called with `at`
   // Parses the text. False: the text is not a value of this type, and nothing was changed.
   bool (*parse)(void*, std::string_view text) = nullptr;
   std::string (*text)(const void*) = nullptr;  // Parsed
@@ -175,10 +175,10 @@ struct FormerKey {
   std::string advice;     // Advice for a key that was removed.
 };
 
-// The list of fields of one value. It has pointers into the value, which must not move.
+// The list of fields of one value. A Schema has pointers into the value, which must not move.
 class Schema {
  public:
-  // Returns the stored field; the reference is valid until the next one is added.
+  // Returns the stored field; the reference is valid until the next field is added.
   Field& add(Field field);
   void open(std::string_view key, const char* help);
   Field& close();
@@ -227,7 +227,7 @@ Field& add_integer(Schema& v, std::string_view key, T& value, const char* help, 
                 .set = [](void* at, std::int64_t number) { *static_cast<T*>(at) = static_cast<T>(number); }});
 }
 
-// The names of an enum, taken from its own values.
+// The names of an enum without a names() constant, which are the names of its values.
 struct Words {
   Words(const keel::internal::EnumNames& names, bool has_none);
   Words(const Words&) = delete;
@@ -266,9 +266,9 @@ void list_field(Schema& v, std::string_view key, T& value) {
   } else {
     static_assert(
         !std::is_same_v<T, T>,
-        "a key of a configuration is a bool, an integer, a double, std::string, an enum, keel::Duration, a type with "
-        "parse() and text() such as keel::Date, config::ByteSize, config::Secret, a struct of these, or a std::vector "
-        "or a std::map by name of such");
+        "a key of a configuration must be a bool, an integer, a double, std::string, an enum, keel::Duration, a type "
+        "with parse() and text() such as keel::Date, config::ByteSize, config::Secret, a struct of these, a "
+        "std::vector of any of these, or a std::map from std::string to such structs");
   }
 }
 template <class T>
@@ -286,8 +286,8 @@ void list_fields(Schema& v, T& section) {
     section.fields(v);
   } else {
     static_assert(are_keys<T>(),
-                  "a key of a configuration has lowercase letters, digits and single underscores: call the field "
-                  "connections_max instead of connectionsMax");
+                  "a key of a configuration may have only lowercase letters, digits and single underscores: call the "
+                  "field connections_max instead of connectionsMax");
     Fields<T>::visit(section, [&v](auto&... each) {
       const std::string_view* name = Fields<T>::names.data();
       (list_field(v, *name++, each), ...);
@@ -300,7 +300,7 @@ void list_fields(Schema& v, T& section) {
 }  // namespace internal
 
 // Lists one field of a struct. `key`, `help` and the names of an enum are kept by pointer, so they must be literals or
-// constants. `help` is a sentence for --help; the default, the range and the unit are added to it.
+// constants. `help` is a sentence for --help; --help adds the default, the range and the unit.
 template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
 Field& field(Schema& v, std::string_view key, T& value, const char* help,
@@ -392,7 +392,7 @@ Field& field(Schema& v, std::string_view key, std::vector<T>& list, const char* 
        .copy = [](void* to, const void* from) { *static_cast<List*>(to) = *static_cast<const List*>(from); }});
 }
 
-// Sections whose names the configuration chooses: a std::map<std::string, T>.
+// A std::map<std::string, T>: sections whose names the configuration chooses.
 template <class Map>
   requires Section<typename Map::mapped_type>
 Field& field(Schema& v, std::string_view key, Map& sections, const char* help) {

@@ -241,8 +241,7 @@ TEST(PlainSection, is_printed_and_helped_as_others_are) {
   EXPECT_NE(text.find("  --store.connections_max=VALUE\n      (an integer from 0 to 4294967295; default 16)\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("  --store.shelves=[...]\n      (a list, as YAML; N below is a place in it)\n"),
-            std::string::npos)
+  EXPECT_NE(text.find("  --store.shelves=[...]\n      (a list, as YAML; N below is an index)\n"), std::string::npos)
       << text;
 }
 

@@ -21,7 +21,8 @@ namespace {
 class Descriptor {
  public:
   explicit Descriptor(const std::string& path)
-      // Opened without blocking, so that a FIFO is rejected instead of being waited for.
+      // Opened without blocking, so that open() does not wait for a writer if the file is a FIFO; the FIFO is rejected
+      // afterwards.
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) {}
   Descriptor(const Descriptor&) = delete;
   ~Descriptor() {
@@ -48,7 +49,7 @@ void Secret::map(std::size_t size) {
   if (size == 0) return;
   void* const memory = mmap(nullptr, mapped_bytes(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  // A kernel without MADV_DONTDUMP dumps the memory; nothing else changes.
+  // On a kernel without MADV_DONTDUMP this call fails, and core dumps contain the text.
   madvise(memory, mapped_bytes(size), MADV_DONTDUMP);
   text_ = static_cast<char*>(memory);
   size_ = size;
@@ -117,7 +118,7 @@ Secret Secret::take() {
   Secret other;
   other.map(size_);
   other.spoil();
-  // The size stays, because another thread may be reading it.
+  // The size does not change, because another thread may be reading it.
   other.text_ = __atomic_exchange_n(&text_, other.text_, __ATOMIC_ACQ_REL);
   return other;
 }

@@ -193,11 +193,11 @@ TEST_F(Secrets, given_twice_are_refused_with_both_places) {
   const std::string flag = "--password_file=" + file;
 
   EXPECT_EQ(problem("name: x\npassword: hush\n", {flag.c_str()}),
-            "--password_file: is given together with password (~/shop.yaml:2): remove one");
+            "--password_file: is given together with password (~/shop.yaml:2): remove one of the two");
   EXPECT_EQ(problem("password_file: " + file + "\n", {}, {"KEEL_PASSWORD=hush"}),
-            "~/shop.yaml:1: password_file: is given together with password (KEEL_PASSWORD): remove one");
+            "~/shop.yaml:1: password_file: is given together with password (KEEL_PASSWORD): remove one of the two");
   EXPECT_EQ(problem("keys: [{key: hush, key_file: " + file + "}]\n"),
-            "~/shop.yaml:1: keys.0.key_file: is given together with keys.0.key (~/shop.yaml:1): remove one");
+            "~/shop.yaml:1: keys.0.key_file: is given together with keys.0.key (~/shop.yaml:1): remove one of the two");
 }
 
 TEST_F(Secrets, whose_file_is_no_good_are_refused_with_the_path_and_the_cure) {

@@ -1,4 +1,4 @@
-// keel/config/version.h — the Keel that a program is linked with.
+// keel/config/version.h — the version of Keel that a program is linked with.
 //
 // Threads: any.
 

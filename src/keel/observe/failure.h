@@ -4,7 +4,7 @@
 //
 // Errors of the environment and bugs are logged at level error. The line names the place of the failed call instead of
 // the place that logs, and contains everything that the Error records: the SQL statement, the places that passed the
-// error on, and the stack. An error that the application itself made is logged at the level of its code.
+// error on, and the stack. An error whose origin is the application is logged at the level of its code.
 //
 // Lifetime: the Error outlives the Failure.
 // Threads:  any.
@@ -23,7 +23,7 @@ namespace keel::log {
 class Failure {
  public:
   explicit Failure(const Error& error);
-  // Logs at this level.
+  // Logs at `level`.
   Failure(const Error& error, Level level);
 
   // The level at which an error is logged.

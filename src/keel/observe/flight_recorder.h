@@ -1,18 +1,18 @@
-// keel/observe/flight_recorder.h — the last activities of a worker, and its current one.
+// keel/observe/flight_recorder.h — the last activities of a worker, and its current activity.
 //
 //   FlightRecorder recorder(loop.index());         // on the worker's thread, for as long as it runs
 //   const flight::Doing doing(&tell, this);        // around the code that does a piece of work
 //   flight::note({.verb = "GET", .object = "/users/{id}", …});
 //
-// The module that does the work defines the words of its entries; http/server/server.h has those of HTTP.
+// The module that does the work chooses the words of its entries; http/server/server.h has the words of HTTP.
 //
 // Crash reports, reports of stalled workers and the admin listener use the recorder. Threads without a recorder record
 // nothing.
 //
-// Threads:  recording belongs to the thread that made the recorder; reading is for any thread at any time and
-//           async-signal-safe. Doing is read on its own thread, in a signal handler.
+// Threads:  only the thread that made the recorder may record; any thread may read at any time, and reading is
+//           async-signal-safe. A Doing is read on its own thread, in a signal handler.
 // Lifetime: verb and object of an entry live as long as the recorder.
-// Cost:     a note takes ten stores; a recorder has 8 KiB. Doing is four.
+// Cost:     a note takes ten stores, a Doing four; a recorder has 8 KiB.
 
 #pragma once
 
@@ -32,7 +32,7 @@ namespace flight {
 // A completed piece of work.
 struct Entry {
   std::string_view verb;
-  std::string_view object;  // Empty: there was none.
+  std::string_view object;  // Empty: the work has no object.
   unsigned outcome = 0;
   std::uint64_t bytes = 0;  // The size of the result in bytes, for example of a response.
   Instant started;
@@ -51,7 +51,7 @@ struct Activity {
 
 class FlightRecorder {
  public:
-  static constexpr int recorders_max = 256;  // Further workers have no recorder.
+  static constexpr int recorders_max = 256;  // Workers beyond this number have no recorder.
   static constexpr int entries_max = 126;
 
   explicit FlightRecorder(int worker) noexcept;
@@ -73,18 +73,19 @@ class FlightRecorder {
     slot[7].store(entry.trace.low, std::memory_order_relaxed);
     noted_.store(at + 1, std::memory_order_release);
   }
-  // Calls `f` with at most `count` of the last entries, newest first, without those that were overwritten during the
+  // Calls `f` with at most `count` of the last entries, newest first, without entries that were overwritten during the
   // call.
   void last(int count, FunctionRef<void(const flight::Entry&)> f) const noexcept;
 
   // The flight recorder of this thread, or null. Async-signal-safe.
   static const FlightRecorder* current() noexcept;
-  // Returns all recorders, in no particular order. A recorder must not be destroyed during the call: call it while the
-  // workers exist.
+  // Calls `f` with each recorder, in no particular order. A recorder must not be destroyed during the call, so call
+  // each() only while the workers exist.
   static void each(FunctionRef<void(const FlightRecorder&)> f) noexcept;
 
  private:
-  // One slot may be in the middle of a write; on a machine that reorders stores, so may the next one.
+  // One slot may be in the middle of a write; on a machine that reorders stores, the next slot may be in the middle of
+  // a write, too.
   static constexpr int slot_count = entries_max + 2;
   using Slot = std::array<std::atomic<std::uint64_t>, 8>;
   // Addresses are below 2^48, and these texts below 64 KiB.
@@ -102,8 +103,8 @@ class FlightRecorder {
 
 namespace flight {
 
-// Describes what a piece of code is doing, for a signal handler that interrupts it. `how` returns the texts, which must
-// be valid only until the handler has ended.
+// Describes what a piece of code is doing, for a signal handler that interrupts it. `how` returns the texts, which need
+// to be valid only until the handler has ended.
 class Doing {
  public:
   using Tell = Activity (*)(const void* subject);

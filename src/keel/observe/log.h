@@ -7,24 +7,25 @@
 //   log.info("order created", order);                                // a struct: id=7 customer=ann state=Open
 //
 // A struct (data/fields.h) adds its fields under their names: bool, numbers, text, Duration, enums by the name of their
-// value (one without a name as its number), types that are written as text (base/text_value.h), and std::optional of
-// these; an empty std::optional is left out. A struct with a list, another struct or a config::Secret within does not
-// compile, so that no data is logged by accident. A password in a std::string is logged like any text: use a
-// config::Secret.
+// value (or by its number if it has no name), types that are written as text (base/text_value.h), and std::optional of
+// all these types; an empty std::optional is left out. A struct that contains a list, another struct or a
+// config::Secret does not compile, so that no data is logged by accident. A password in a std::string is logged like
+// any text: use a config::Secret.
 //
 // Recording copies the fields in binary into the thread's ring (observe/log_ring.h) and does nothing else: it formats
 // no text, allocates nothing, and makes no system call. A LogWriter (telemetry/log_writer.h) turns records into lines
 // later.
 //
-// Levels:    error: a person has to act. warn: the service does less than it should, and a metric counts it. info: a
-//            state has changed. debug: details of single requests.
+// Levels:    error: a person has to act. warn: the service does less than it should, and a metric counts these cases.
+//            info: a state has changed. debug: details of single requests.
 //
 // Ownership: messages, components and field names are literals, checked when compiled; field values are copied.
-//            A string is truncated to string_bytes_max; a record larger than half its ring is dropped and counted.
+//            A string is truncated to string_bytes_max; a record that is larger than half of its ring is dropped and
+//            counted.
 // Threads:   any; one Logger may be used by several threads concurrently (with() included).
-// Cost:      a disabled level costs one relaxed load. A line of three to five fields takes 5 ns, and 20 ns more for the
-//            clock on a thread that is not a worker. With KEEL_BARE=1, only the arguments are evaluated. A struct is
-//            first encoded in a block of the thread's pool, and copied from there.
+// Cost:      a disabled level costs one relaxed load. A line of three to five fields takes 5 ns; on a thread that is
+//            not a worker, reading the clock takes 20 ns more. With KEEL_BARE=1, the arguments are evaluated, and
+//            nothing else is done. A struct is first encoded in a block of the thread's pool, and copied from there.
 
 #pragma once
 
@@ -59,7 +60,7 @@ inline constexpr bool is_recorded = false;
 inline constexpr bool is_recorded = true;
 #endif
 
-// The longest text of a field; a longer one is truncated to this length.
+// The longest text of a field; a longer text is truncated to this length.
 inline constexpr std::uint32_t string_bytes_max = 8192;
 // The largest number of fields of a Logger.
 inline constexpr int context_fields_max = 64;
@@ -82,7 +83,7 @@ constexpr bool is_name(std::string_view text) {
 }
 }  // namespace internal
 
-// A field or component name: a literal of [A-Za-z0-9_.-] that is none of the names that are in every line.
+// A field or component name: a literal of [A-Za-z0-9_.-], except the names of the fields that every line has.
 class Name {
  public:
   template <std::size_t N>
@@ -123,7 +124,7 @@ class Message {
   std::source_location where_;
 };
 
-// A name and a value of one of the seven kinds; made by field(), and to be used in the same expression.
+// A name and a value of one of the seven kinds; made by field(); use it within the same expression.
 template <class T>
 struct Field {
   Name name;
@@ -251,7 +252,7 @@ std::string_view to_string(Level level) noexcept;  // "info"
 // Writes the log lines of one component.
 class Logger {
  public:
-  // Finds or makes the component: a lock and a search, so once per object and not per request.
+  // Finds or makes the component, which takes a lock and a search: make a Logger for each object, not for each request.
   explicit Logger(Name component);
   Logger(Logger&&) = default;
   Logger& operator=(Logger&&) = default;
@@ -319,14 +320,15 @@ class Logger {
   }
 
   // Logs at a level that is known only at run time: log.log(log_level(error.code()), "request failed", error). Each of
-  // `fields` is a field(), an Error, which is the field "error", or a struct.
+  // `fields` is a field(), an Error (logged as the field "error"), or a struct.
   template <class... F>
   void log(Level level, Message message, const F&... fields) const {
     if (!is_on(level)) return;
     if constexpr ((internal::is_field<F> && ...)) {
       record(level, message, as_field(fields)...);
     } else {
-      static_assert((0 + ... + internal::count_of<F>()) <= 128, "a record has at most 128 fields of its own");
+      static_assert((0 + ... + internal::count_of<F>()) <= 128,
+                    "a log record can have at most 128 fields in addition to those of its Logger");
       internal::Encoded all;
       (add(all, fields), ...);
       record(level, message, all);
@@ -370,7 +372,8 @@ class Logger {
 
   template <class... T>
   void record(Level level, Message message, const Field<T>&... fields) const {
-    static_assert(sizeof...(fields) <= 32, "a record has at most 32 fields of its own");
+    static_assert(sizeof...(fields) <= 32,
+                  "a log record can have at most 32 fields in addition to those of its Logger");
     write(level, message, (0u + ... + bytes_of(fields)), sizeof...(fields),
           [&](char*& at) { (encode(at, fields), ...); });
   }

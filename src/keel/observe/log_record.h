@@ -28,7 +28,8 @@ struct FieldView {
   // Equal for two fields if and only if their names are the same literal and their kinds are the same.
   std::uint64_t key = 0;
   FieldKind kind = FieldKind::Bool;
-  // By kind: Bool, Int, Uint and Duration (nanoseconds) in `word`, Double in `number`, String and Error in `text`.
+  // By kind: the value of a Bool, Int, Uint or Duration (nanoseconds) is in `word`, that of a Double in `number`, that
+  // of a String or Error in `text`.
   std::uint64_t word = 0;
   double number = 0;
   std::string_view text;       // The memory after the text is readable up to the next multiple of eight bytes.
@@ -51,7 +52,7 @@ class Record {
   // The size of the record in its ring, which includes its texts.
   std::uint32_t bytes() const noexcept { return header_.bytes; }
 
-  // Calls f(const FieldView&) in the order of the fields; those of Logger::with come first.
+  // Calls f(const FieldView&) in the order of the fields; the fields of Logger::with() come first.
   template <class F>
   void for_each(F&& f) const;
 

@@ -27,8 +27,10 @@ struct State {
   RingOptions options;
   RingBody::Counts lost = {};  // Counts of rings that were destroyed.
 
-  std::mutex shared_mutex;     // Its holder is the only producer of `shared`. It is locked before `mutex`, never after.
-  RingBody* shared = nullptr;  // In `rings`.
+  // The holder of shared_mutex is the only producer of `shared`. If both are needed, shared_mutex is locked before
+  // `mutex`.
+  std::mutex shared_mutex;
+  RingBody* shared = nullptr;  // This ring is also in `rings`.
   internal::CommitHook hook;
 
   std::atomic<bool> has_reader = false;
@@ -73,7 +75,7 @@ Level level_of(const internal::RecordHeader& header) noexcept {
   return static_cast<Level>(header.level & ~internal::has_trace);
 }
 
-// How many times the producer tries to take the tail from the reader before it drops the newest record instead.
+// How many times the producer tries to take the tail from the reader; after that it drops the newest record.
 constexpr int discard_patience = 64;
 
 }  // namespace
@@ -125,7 +127,7 @@ void RingBody::add_dropped(Counts& to) const noexcept {
 }
 
 std::uint64_t RingBody::share(Level level) const noexcept {
-  // This fraction of the ring (one part in this many) is kept free for each higher rank.
+  // Records of rank 0 may not fill the last quarter of the ring, and records of rank 1 may not fill the last eighth.
   static constexpr std::uint64_t kept_free[] = {4, 8};
   const int rank = rank_of(level);
   return rank == 2 ? capacity_ : capacity_ - capacity_ / kept_free[rank];
@@ -173,7 +175,7 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
     next_ += contiguous;
   }
   const std::uint64_t lap_end = (next_ & ~mask_) + capacity_;
-  // Above the lowest share, each record is checked.
+  // Once the ring is filled beyond the lowest share, each record is checked.
   soft_limit_ = std::min(lap_end, tail + share(Level::Trace));
   if (next_ + bytes - tail <= half) {
     soft_limit_ = std::min(soft_limit_, tail + half);
@@ -332,8 +334,8 @@ Reader::~Reader() {
 std::size_t Reader::drain(FunctionRef<void(const Record&)> f) {
   State& s = state();
   std::size_t count = 0;
-  // While there is a reader, only the reader removes rings. Therefore, the lock need not be held while `f` writes,
-  // perhaps to a slow disk.
+  // While there is a reader, only the reader removes rings. Therefore the lock is not held while `f` writes, possibly
+  // to a slow disk.
   std::unique_lock lock(s.mutex);
   for (std::size_t i = 0; i < s.rings.size();) {
     RingBody& ring = *s.rings[i];

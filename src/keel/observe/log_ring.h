@@ -3,13 +3,14 @@
 //   log::Ring ring;                       // on the worker's thread, for as long as it runs
 //
 // A thread that has installed a Ring records into it without locks or system calls; every other thread shares one ring
-// behind a mutex. A full ring follows its Overflow; lost records are counted exactly, by level (log::dropped()).
+// behind a mutex. When a ring is full, the Overflow of its options decides which record is lost; lost records are
+// counted exactly, by level (log::dropped()).
 //
 // A flood of lines does not displace lines of higher levels: the last quarter of a ring is for warnings and errors, the
-// last eighth only for errors, and a record never displaces one of a higher rank.
+// last eighth only for errors, and a record never displaces a record of a higher rank.
 //
 // Threads:  a Ring belongs to the thread that made it and is destroyed there. One Reader exists at a time; only one
-//           thread at a time may call it (the caller locks).
+//           thread at a time may call the Reader (the caller locks).
 // Lifetime: records outlive their Ring, so that the Reader still gets them. Without a Reader, records are dropped and
 //           counted.
 // Cost:     checking for room in a ring takes one comparison, publishing one store. Reading costs only the reader.
@@ -53,8 +54,8 @@ RingOptions ring_options() noexcept;
 // Whether there is a Reader. Any thread.
 bool is_read() noexcept;
 
-// The number of records lost since the process began, in all rings, including destroyed ones; and the number for one
-// level.
+// The number of records that were lost since the process began, in all rings, including destroyed rings; of all levels,
+// or of one level.
 std::uint64_t dropped() noexcept;
 std::uint64_t dropped(Level level) noexcept;
 inline constexpr std::size_t level_count = static_cast<std::size_t>(Level::Fatal) + 1;
@@ -115,8 +116,8 @@ class RingBody {
   bool woke_reader_ = false;
   std::array<SingleWriterCounter, level_count> dropped_;
   std::atomic<std::uint64_t> head_ = 0;
-  // Written by the consumer. With DropOldest, the producer moves the tail too, and `tail_held_` decides which of the
-  // two may do so.
+  // Written by the consumer. With DropOldest, the producer moves the tail too, and `tail_held_` decides whether the
+  // producer or the consumer may do so.
   alignas(64) std::atomic<std::uint64_t> tail_ = 0;
   std::atomic<bool> tail_held_ = false;
 };
@@ -160,11 +161,12 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // Calls `f` with every record that was recorded before the call: the records of one thread in their order, then those
-  // of the next thread. The Record is valid during the call. Returns the number of records. `f` must not record.
+  // Calls `f` with every record that was recorded before the call: first the records of one thread in their order, then
+  // those of the next thread, and so on. The Record is valid during the call. Returns the number of records. `f` must
+  // not record.
   std::size_t drain(FunctionRef<void(const Record&)> f);
-  // Sleeps until `timeout` is over, wake() is called or a ring is more than half full; returns immediately if one of
-  // the last two has happened since the last wait() returned.
+  // Sleeps until `timeout` is over, wake() is called or a ring is more than half full; returns immediately if wake()
+  // was called or a ring became more than half full since the last wait() returned.
   void wait(Duration timeout) noexcept;
   void wake() noexcept;  // May be called on any thread.
 

@@ -35,11 +35,11 @@ void check_bounds(std::string_view name, const Bounds& bounds) {
   const std::span<const std::uint64_t> edges = bounds.edges();
   if (edges.empty()) refuse(name, "a histogram needs bounds");
   if (bounds.size() > Bounds::max) refuse(name, "a histogram must have at most 32 bounds");
-  static_assert(Bounds::max == 32, "the sentence above says so");
+  static_assert(Bounds::max == 32, "the message above must name the maximum");
   for (std::size_t i = 0; i < edges.size(); ++i) {
     if (edges[i] > std::uint64_t{std::numeric_limits<std::int64_t>::max()})
       refuse(name, "a bound must not be negative");
-    if (i > 0 && edges[i] <= edges[i - 1]) refuse(name, "bounds ascend");
+    if (i > 0 && edges[i] <= edges[i - 1]) refuse(name, "the bounds must ascend");
   }
 }
 
@@ -47,7 +47,7 @@ void check_names(Kind kind, std::string_view name, std::string_view help, Labels
   if (!is_name(name, true)) refuse(name, "a name must match [a-zA-Z_:][a-zA-Z0-9_:]*");
   if (help.empty()) refuse(name, "a metric needs a help sentence");
   if ((kind == Kind::Counter) != name.ends_with("_total"))
-    refuse(name, "names of counters, and only these, must end in _total");
+    refuse(name, "the name of a counter must end in _total, and no other name may");
   const std::span<const Label> list = labels.view();
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string_view label = list[i].name;
@@ -106,7 +106,7 @@ std::uint64_t Histogram::count() const noexcept {
 std::uint64_t Histogram::sum() const noexcept { return internal::read_cell(first_cell_ + buckets()); }
 
 std::uint64_t Histogram::quantile(double q) const noexcept {
-  std::uint64_t counts[internal::histogram_buckets];  // No histogram has more buckets.
+  std::uint64_t counts[internal::histogram_buckets];  // No histogram has more buckets than that.
   std::uint64_t total = 0;
   for (std::uint32_t i = 0; i < buckets(); ++i) {
     counts[i] = internal::read_cell(first_cell_ + i);
@@ -122,14 +122,14 @@ std::uint64_t Histogram::quantile(double q) const noexcept {
   return edges[std::min<std::size_t>(bucket, edges.size() - 1)];
 }
 static_assert(Bounds::max < internal::histogram_buckets,
-              "quantile() has room for the buckets of the largest histogram");
+              "quantile() must have room for the buckets of the largest histogram");
 
 struct Registered {
   std::uint64_t id;
   std::size_t family, series;
   Function<double()> call;
-  const char* thread;  // Null: any thread.
-  double last = 0;     // The latest result of a function that is called on its own thread.
+  const char* thread;  // The thread that calls the functions; null: any thread.
+  double last = 0;     // The latest result of `call`; readers see this value.
 };
 
 struct Registry::State {
@@ -154,29 +154,30 @@ struct Registry::State {
       return families.back();
     }
     Family& found = families[at->second];
-    if (found.kind != kind) refuse(name, "it is registered already, as another kind");
-    if (found.help != help) refuse(name, "it is registered already, with another help sentence");
-    if (!(found.bounds == bounds)) refuse(name, "it is registered already, with other bounds");
+    if (found.kind != kind) refuse(name, "it is already registered as another kind of metric");
+    if (found.help != help) refuse(name, "it is already registered with another help sentence");
+    if (!(found.bounds == bounds)) refuse(name, "it is already registered with other bounds");
     const bool same_labels =
         std::equal(found.label_names.begin(), found.label_names.end(), labels.view().begin(), labels.view().end(),
                    [](const std::string& a, const Label& b) { return a == b.name; });
-    if (!same_labels) refuse(name, "it is registered already, with other label names or in another order");
+    if (!same_labels)
+      refuse(name, "it is already registered with other label names, or with the same names in another order");
     return found;
   }
-  // Null: the default buckets.
+  // Returns null for a histogram of the usual form.
   const internal::HistogramForm* form(std::uint32_t every, const Bounds& bounds) {
     if (every == 1 && bounds.is_log_linear()) return nullptr;
     const auto found =
         std::find_if(forms.begin(), forms.end(), [&](const auto& form) { return form.bounds == bounds; });
     return found != forms.end() ? &*found : &forms.emplace_back(every, bounds);
   }
-  // The series and whether it is new.
+  // Returns the series, and whether this call has made it.
   std::pair<Series*, bool> series(Family& in, std::string_view name, Labels labels, bool has_function) {
     const auto [at, is_new] = series_by_key.try_emplace(key_of(name, labels), in.series.size());
     if (!is_new) {
       Series& found = in.series[at->second];
       if (found.has_function != has_function)
-        refuse(name, "this series is registered already, as a function instead of a value or the other way round");
+        refuse(name, "this series is already registered: a series cannot have both a value and a function");
       return {&found, false};
     }
     Series& made = in.series.emplace_back();

@@ -8,19 +8,20 @@
 //   metrics::GaugeFunction entries = registry.gauge("cache_entries", "Held now", {}, [this] { return size(); });
 //   ok.add();  took.observe(elapsed);  auto timer = took.time();
 //
-// Counter, Gauge and Histogram are small values, looked up once at set-up and copied freely. Recording goes to the
-// thread's own cells (observe/metric_cells.h); they are summed when the metrics are read.
+// Counter, Gauge and Histogram are small values, looked up once at set-up and copied freely. Recording changes the
+// thread's own cells (observe/metric_cells.h); the cells of all threads are summed when the metrics are read.
 //
 // Errors:   a mistake in the set-up of a metric aborts with a message that names the metric. Mistakes are: a bad name;
-//           no help; a counter whose name does not end in _total; a histogram without bounds, with more than
-//           Bounds::max, or with bounds that do not ascend; and a name that is registered already with another kind,
-//           help, bounds or label names. Registering the same name and label values again returns the same series.
-// Lifetime: the registry outlives every Counter, Gauge and Histogram used and every GaugeFunction.
+//           a missing help sentence; a counter whose name does not end in _total; a histogram without bounds, with more
+//           than Bounds::max, or with bounds that do not ascend; and a name that is registered already with another
+//           kind, help, bounds or label names. Registering the same name and label values again returns the same
+//           series.
+// Lifetime: the registry outlives every use of a Counter, Gauge or Histogram, and every GaugeFunction.
 // Threads:  recording on any; the registry's functions on any thread (they take a lock; do not use them on the request
 //           path).
 // Cost:     counter 0.5 ns, histogram 5 ns on a worker (metric_bench); 5 and 11 ns on a thread without cells. A
-//           histogram with explicit bounds costs a call and a binary search more; it has a bucket for each bound
-//           instead of 145 buckets. With KEEL_BARE=1, recording is compiled out.
+//           histogram with explicit bounds costs a call and a binary search in addition, but has only one bucket for
+//           each bound instead of 145 buckets. With KEEL_BARE=1, recording is compiled out.
 // Source:   names and labels as in the Prometheus data model.
 
 #pragma once
@@ -69,9 +70,9 @@ class Labels {
 
 namespace internal {
 
-// Internally, a histogram with one of the usual bounds is log-linear: four buckets per power of two, so a quantile is
-// right within 12.5 %. Bucket i holds the values above edge(i-1), up to and including edge(i); the last one holds
-// values above 2^37.
+// Internally, a histogram with one of the usual bounds is log-linear: it has four buckets per power of two, so a
+// quantile is accurate to 12.5 %. Bucket i holds the values above edge(i-1), up to and including edge(i); the last
+// bucket holds values above 2^37.
 inline constexpr std::uint32_t histogram_buckets = 145;
 
 constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
@@ -91,9 +92,9 @@ constexpr std::uint64_t edge_of(std::uint32_t bucket) noexcept {
 
 }  // namespace internal
 
-// How a histogram is exported: cumulative buckets up to and including each bound, then +Inf. A value; converts
-// implicitly from a list: {5_ms, 50_ms, 1_s} for durations, which are exported in seconds, {1, 10, 100}
-// for numbers.
+// How a histogram is exported: cumulative buckets up to and including each bound, then +Inf. A Bounds is a value, and
+// converts implicitly from a list: {5_ms, 50_ms, 1_s} for durations, which are exported in seconds, {1, 10, 100} for
+// numbers.
 class Bounds {
  public:
   static constexpr std::size_t max = 32;
@@ -105,7 +106,7 @@ class Bounds {
   constexpr Bounds(std::initializer_list<std::uint64_t> bounds) noexcept {
     for (const std::uint64_t bound : bounds) add(bound);
   }
-  // The bounds are powers of two, in the unit of the recorded values; `units` of these are one exported unit. The
+  // The bounds are powers of two, in the unit of the recorded values; one exported unit is `units` recorded units. The
   // internal buckets have edges at these bounds, so exported counts are exact although the histogram is log-linear.
   static constexpr Bounds log_linear(double units, std::initializer_list<std::uint8_t> powers) noexcept {
     Bounds made;
@@ -121,7 +122,7 @@ class Bounds {
   std::size_t size() const noexcept { return size_; }
   double units() const noexcept { return units_; }
   bool is_log_linear() const noexcept { return is_log_linear_; }
-  // The number of buckets of a histogram; the last one has the values above all bounds.
+  // The number of buckets of a histogram; the last bucket has the values above all bounds.
   std::uint32_t buckets() const noexcept {
     return is_log_linear_ ? internal::histogram_buckets : static_cast<std::uint32_t>(edges().size()) + 1;
   }
@@ -147,7 +148,7 @@ inline constexpr Bounds size_bytes = Bounds::log_linear(1, {6, 8, 9, 10, 11, 12,
 
 namespace internal {
 
-// The form of a histogram that differs from the usual one, which is log-linear and records each observation.
+// The form of a histogram, if it differs from the usual form, which is log-linear and records each observation.
 struct HistogramForm {
   std::uint32_t every = 1;  // One observation in this many is recorded, and counts this many times.
   Bounds bounds;
@@ -213,9 +214,9 @@ class Histogram {
 
   std::uint64_t count() const noexcept;
   std::uint64_t sum() const noexcept;
-  // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations. In a
-  // histogram with explicit bounds, the result is the bound that they do not exceed, or the last bound if they exceed
-  // all.
+  // The value that the share `q` (0 to 1) of the observations does not exceed; the result may be up to 12.5 % too high,
+  // and is 0 if there are no observations. In a histogram with explicit bounds, the result is the lowest bound that the
+  // share `q` of the observations does not exceed, or the last bound if there is no such bound.
   std::uint64_t quantile(double q) const noexcept;
 
  private:
@@ -226,7 +227,7 @@ class Histogram {
     return form_ != nullptr ? form_->bounds.buckets() : internal::histogram_buckets;
   }
   std::uint32_t first_cell_;
-  const internal::HistogramForm* form_;  // The registry's. Null: the default buckets.
+  const internal::HistogramForm* form_;  // Owned by the registry; null: the default buckets.
 };
 
 class Histogram::Timer {
@@ -252,7 +253,8 @@ inline Histogram::Timer Histogram::time() const noexcept { return Timer(*this); 
 
 class Registry;
 
-// A registered function; it is removed with this handle, which waits for a call in progress. Movable. Any thread.
+// A registered function. Destroying this handle removes the function, after waiting for a call in progress. Movable.
+// Any thread.
 class [[nodiscard]] GaugeFunction {
  public:
   GaugeFunction() = default;
@@ -273,7 +275,7 @@ enum class Kind : std::uint8_t { Counter, Gauge, Histogram };
 
 // The thread on which a function is called.
 enum class Calls : std::uint8_t {
-  OnReader,  // The thread that reads the metrics; the function must be safe to call there.
+  OnReader,  // The function is called on the thread that reads the metrics, and must be safe to call on that thread.
   // The function is called only on the thread that registered it, when that thread calls Registry::sample(); readers
   // see the last result.
   OnThisThread,
@@ -281,15 +283,15 @@ enum class Calls : std::uint8_t {
 
 // Options of a Registry.
 struct RegistryOptions {
-  // Fraction of histogram observations that are recorded, 0 < rate <= 1; each counts 1/rate (rounded to a whole
-  // number). Counters are exact.
+  // Fraction of histogram observations that are recorded, 0 < rate <= 1; each recorded observation counts 1/rate times
+  // (rounded to a whole number). Counters are exact.
   double sample_rate = 1;
 };
 
 // The content of a Registry, as exporters see it. Addresses stay valid until the registry's version() changes.
 struct Series {
   std::vector<std::string> label_values;
-  // The cell of a counter, or the first bucket of a histogram; its buckets are followed by the sum.
+  // The cell of a counter, or the first bucket of a histogram; the buckets of a histogram are followed by its sum.
   std::uint32_t cell = 0;
   std::atomic<double>* value = nullptr;  // The value of a gauge.
   bool has_function = false;             // True: the series has functions instead of a cell.
@@ -343,8 +345,8 @@ class Registry {
 
   // Changes whenever a family or series is added.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
-  // Takes a reading, then passes every family in order of registration, under one lock. Values that are recorded during
-  // the call may be in the reading or not; no counter decreases from one reading to the next.
+  // Takes a reading, then passes every family in order of registration, under one lock. A value that is recorded during
+  // the call may or may not be in the reading; no counter decreases from one reading to the next.
   void read(Reading& reading, FunctionRef<void(std::span<const Family>)> f);
 
  private:

@@ -16,9 +16,9 @@ using internal::chunk_cells;
 
 struct Store {
   std::mutex mutex;                 // Guards the members below; cells themselves are atomic.
-  std::vector<CellSet*> sets;       // The sets of all threads that have one; the first is the shared set.
+  std::vector<CellSet*> sets;       // The sets of all threads that have a set; the first is the shared set.
   std::vector<std::uint32_t> free;  // Chunks that were given back.
-  std::uint32_t chunks = 0;         // Made so far.
+  std::uint32_t chunks = 0;         // The number of chunks made so far.
 
   Store() { sets.push_back(&internal::shared_cells()); }
 };
@@ -50,7 +50,7 @@ std::uint32_t make_chunk() {
     s.free.pop_back();
     return chunk;
   }
-  KEEL_CHECK(s.chunks < chunks_max, "a process has at most two million metric cells");
+  KEEL_CHECK(s.chunks < chunks_max, "a process can have at most two million metric cells");
   const std::uint32_t chunk = s.chunks++;
   for (CellSet* set : s.sets) add_chunk(*set, chunk);
   return chunk;

@@ -3,9 +3,9 @@
 //
 //   metrics::ThreadCells cells;           // on the worker's thread, for as long as it runs
 //
-// A cell is identified by a number (an index); every thread has a place for it. A thread that has installed ThreadCells
-// adds with a plain load and store; all other threads add atomically to one shared place. Places are allocated in
-// chunks, so that cells can be made while threads run.
+// A cell is identified by a number (an index); every thread has a place for each cell. A thread that has installed
+// ThreadCells adds with a plain load and store; all other threads add atomically to one shared place. Places are
+// allocated in chunks, so that cells can be made while threads run.
 //
 // Threads:  ThreadCells belongs to the thread that made it and is destroyed there; its counts are kept.
 // Cost:     add() about 1 ns with ThreadCells, 5 ns or more without; 8 bytes per cell and thread.
@@ -21,7 +21,7 @@ namespace keel::metrics {
 namespace internal {
 
 inline constexpr std::uint32_t chunk_cells = 1024;
-inline constexpr std::uint32_t chunks_max = 2048;  // Two million cells in a process.
+inline constexpr std::uint32_t chunks_max = 2048;  // The limits allow two million cells in a process.
 
 using Cell = std::atomic<std::uint64_t>;
 
@@ -43,7 +43,7 @@ inline void add(std::uint32_t index, std::uint64_t n) noexcept {
     shared_cells().at(index).fetch_add(n, std::memory_order_relaxed);
   }
 }
-// Two additions for the price of one lookup: the bucket and the sum of a histogram are in one chunk.
+// Makes two additions with one lookup, for the bucket and the sum of a histogram, which are in the same chunk.
 inline void add_two(std::uint32_t a, std::uint64_t n, std::uint32_t b, std::uint64_t m) noexcept {
   if (CellSet* own = current_cells) [[likely]] {
     Cell* const chunk = own->chunks[a / chunk_cells].load(std::memory_order_acquire);
@@ -57,8 +57,8 @@ inline void add_two(std::uint32_t a, std::uint64_t n, std::uint32_t b, std::uint
   }
 }
 
-// Creates a chunk of zero cells with a place in every thread, and returns its number. More than chunks_max is a bug and
-// aborts.
+// Creates a chunk of zero cells with a place in every thread, and returns its number. To make more than chunks_max
+// chunks is a bug and aborts.
 std::uint32_t make_chunk();
 // Frees the chunk: the caller guarantees that no thread adds to it any more.
 void free_chunk(std::uint32_t chunk) noexcept;

@@ -96,7 +96,8 @@ TEST(Registry, names_the_metric_that_is_registered_in_two_ways) {
   EXPECT_BUG(registry.counter("a_total", "Another", {{"x", "1"}}), "metric \"a_total\": ");
   EXPECT_BUG(registry.counter("a_total", "Another", {{"x", "1"}}), "another help");
   EXPECT_BUG(registry.counter("a_total", "A"), "other label names");
-  EXPECT_BUG(registry.counter("a_total", "A", {{"x", "1"}}, [] { return 1.0; }), "the other way round");
+  EXPECT_BUG(registry.counter("a_total", "A", {{"x", "1"}}, [] { return 1.0; }),
+             "a series cannot have both a value and a function");
   EXPECT_BUG(registry.gauge("h_seconds", "H"), "another kind");
   EXPECT_BUG(registry.histogram("h_seconds", "H", size_bytes), "other bounds");
 }
@@ -106,8 +107,8 @@ TEST(Registry, refuses_bad_bounds) {
   registry.histogram("h_seconds", "H", {1_ms, 2_ms});
   EXPECT_BUG(registry.histogram("h_seconds", "H", {1_ms, 3_ms}), "other bounds");
   EXPECT_BUG(registry.histogram("ok", "N", {}), "needs bounds");
-  EXPECT_BUG(registry.histogram("ok", "N", {2, 1}), "bounds ascend");
-  EXPECT_BUG(registry.histogram("ok", "N", {1, 1}), "bounds ascend");
+  EXPECT_BUG(registry.histogram("ok", "N", {2, 1}), "the bounds must ascend");
+  EXPECT_BUG(registry.histogram("ok", "N", {1, 1}), "the bounds must ascend");
   EXPECT_BUG(registry.histogram("ok", "N", {-1_ms}), "not be negative");
   EXPECT_BUG(registry.histogram("ok", "N", {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17,
                                             18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33}),

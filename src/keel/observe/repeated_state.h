@@ -1,13 +1,13 @@
-// keel/observe/repeated_state.h — logs a state that begins and ends repeatedly with three kinds of lines instead of
-// thousands.
+// keel/observe/repeated_state.h — logs a state that begins and ends again and again, with a few lines of three kinds
+// instead of thousands of lines.
 //
-//   if (state_.enter(now)) log.warn("cannot accept connections; trying again", error);     // when it is met, however
-//   often state_.leave(now);                                                         // when it is gone, perhaps for
-//   long …                                                                          // and every RepeatedState::calm:
+//   if (state_.enter(now)) log.warn("cannot accept connections; trying again", error);   // each time it is present
+//   state_.leave(now);                                                                   // each time it is absent
+//   …                                                                                    // every RepeatedState::calm:
 //   switch (state_.look(now)) { case Continues: …times(), lasted(now)…; case Over: …; }
 //
-// The state is over once it has been absent for `calm`, so a flickering state counts as one. The state is logged when
-// it begins, each `interval` with its count, and when it is over.
+// The state is over once it has been absent for `calm`, so a state that flickers counts as one state. A line is logged
+// when the state begins, once in each `interval` (with the count), and when the state is over.
 //
 // Threads: a value.
 // Cost:    a few instructions.
@@ -25,7 +25,7 @@ class RepeatedState {
   static constexpr Duration calm = Duration::seconds(5);
   static constexpr Duration interval = Duration::seconds(60);
 
-  // The state is present. True when it has just begun: log it, and call look() from now on.
+  // The state is present. Returns true when the state has just begun: log it, and call look() from now on.
   bool enter(Instant now) noexcept;
   // The state is absent for now.
   void leave(Instant now) noexcept;
@@ -34,7 +34,8 @@ class RepeatedState {
   // Returns the kind of line that has to be logged. The state can begin again after Over.
   Report look(Instant now) noexcept;
 
-  // The count, start and end of the current state; once it is over, those of the previous state.
+  // The count, start and end of the current state; once that state is over, still its count, start and end, until the
+  // next state begins.
   std::uint64_t times() const noexcept { return times_; }
   Duration lasted(Instant now) const noexcept { return (is_there_ ? now : left_) - began_; }
 

@@ -5,8 +5,8 @@
 //
 //   StageTimer timer(Stage::Database);              // in code that knows what stage of it this is
 //
-// A task inherits its span together with its deadline: the task itself, after each suspension too, and everything that
-// it awaits run under the span with which it was started (StartOptions::span), even on a thread pool.
+// A task inherits its span together with its deadline. The task itself, also after each suspension, and everything that
+// it awaits run under the span with which the task was started (StartOptions::span), even on a thread pool.
 //
 // Few spans have a StageClock: measuring costs two clock reads for each stage, so a server measures one request
 // in many. A StageTimer does nothing for other spans.
@@ -27,7 +27,7 @@ namespace keel {
 
 namespace log {
 
-// The id by which all log lines of a request are found. Zero: none.
+// The id that all log lines of a request have in common. Zero: none.
 struct TraceId {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -37,8 +37,9 @@ struct TraceId {
 
 }  // namespace log
 
-// The number of a part of the time that is spent for a span. The module that measures spans numbers and names them
-// (http/server/stage.h); the stages here are shared with modules that it does not depend on.
+// The number of a stage; a stage is a part of the time that is spent for a span. The stages get their numbers and names
+// from the module that measures spans (http/server/stage.h); the stages here are shared with modules on which that
+// module does not depend.
 enum class Stage : std::uint8_t {
   DatabaseWait = 5,  // The time in the queue of the database's writer, or of the pool for reads.
   Database = 6,      // The time of statements, and of the commit of a write's group.
@@ -57,7 +58,7 @@ class StageClock {
   }
 
  private:
-  // Accessed by atomic builtins: to include <atomic> would cost more compile time than everything else here.
+  // Accessed by atomic builtins: including <atomic> would cost more compile time than the rest of this header.
   std::int64_t ns_[stages_max] = {};
 };
 
@@ -89,8 +90,9 @@ class ScopedSpan {
   const Span* before_;
 };
 
-// Adds the time until it is destroyed to a stage of the current span. Use one at a time: time within two nested timers
-// would count twice. Do not use it around a suspension during which other tasks run for the same span.
+// Adds the time until the StageTimer is destroyed to a stage of the current span. Use one StageTimer at a time: time
+// within two nested timers would count twice. Do not use it around a suspension during which other tasks run for the
+// same span.
 class StageTimer {
  public:
 #ifdef KEEL_BARE

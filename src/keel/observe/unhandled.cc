@@ -29,7 +29,7 @@ void report_unhandled(log::Message what, const Error& error) noexcept {
     if (!log::is_recorded || !log::is_read()) return print(what.view(), error);
     static const log::Logger log("unhandled");
     log::Failure(error).log(log, what);
-  } catch (...) {  // There is no memory for a log entry; the failure was counted.
+  } catch (...) {  // If there is no memory for a log line, the failure is at least counted.
   }
 }
 

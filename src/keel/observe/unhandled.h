@@ -3,10 +3,11 @@
 //   report_unhandled("a callable of execute() threw", Error::from_exception());
 //
 // An exception of a callable of execute() (exec/call.h), and a bug in a task whose errors are ignored (task/scope.h),
-// have no caller that could log them. The line has the component "unhandled", at level error for a bug, with the fields
-// of observe/failure.h. While the log has no reader (observe/log_ring.h) the line goes to standard error instead.
+// have no caller that could log them. The log line has the component "unhandled", the level error for a bug, and the
+// fields of observe/failure.h. While the log has no reader (observe/log_ring.h) the line goes to standard error
+// instead.
 //
-// Metric:  unhandled_errors_total, in programs that have ProcessMetrics (telemetry/process.h; an App has them).
+// Metric:  unhandled_errors_total, in programs that have ProcessMetrics (telemetry/process.h), as an App does.
 // Threads: any.
 // Cost:    the functions of a bug's stack are looked up by name (base/stack.h).
 

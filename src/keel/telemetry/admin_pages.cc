@@ -63,7 +63,7 @@ struct AdminPages::List {
     text += '\n';
   }
 
-  std::string text = "The pages of this listener, and their forms for people:\n\n";
+  std::string text = "The pages of this listener, and their versions for people:\n\n";
 };
 
 AdminPages::AdminPages() = default;

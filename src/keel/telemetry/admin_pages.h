@@ -34,7 +34,7 @@ struct AdminPage {
   std::string path;                       // "/admin/stages"
   Function<void(Buffer& out)> json;       // Appends the page.
   Function<void(Buffer& out)> text = {};  // Empty: the page is JSON in every format.
-  bool waits = false;                     // Making the page takes longer than a worker may be away from its loop.
+  bool waits = false;                     // True: making the page takes longer than a worker may be away from its loop.
 };
 
 class AdminPages {
@@ -63,8 +63,9 @@ class AdminPages {
   Route& add_route(std::string path);
 
   std::vector<std::unique_ptr<Route>> routes_;
-  std::vector<std::unique_ptr<List>> lists_;  // There is one for each router.
-  std::optional<ThreadPool> waiting_;         // Makes the pages that wait; created at the first such request.
+  std::vector<std::unique_ptr<List>> lists_;  // One List for each router.
+  // The thread pool that makes the pages that block; it is created at the first request for such a page.
+  std::optional<ThreadPool> waiting_;
 };
 
 }  // namespace keel::telemetry

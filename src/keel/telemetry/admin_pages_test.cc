@@ -96,12 +96,12 @@ TEST(AdminPages, are_listed_at_the_root_of_the_listener_that_has_them) {
   EXPECT_EQ(list.header("Content-Type"), "text/plain; charset=utf-8");
   EXPECT_EQ(list.header("Cache-Control"), "no-store");
   EXPECT_EQ(list.body(),
-            "The pages of this listener, and their forms for people:\n\n"
+            "The pages of this listener, and their versions for people:\n\n"
             "/readyz\n"
             "/admin/stages    /admin/stages?format=text\n"
             "/admin/recorder\n");
   EXPECT_EQ(http::TestServer(for_probes).get("/").body(),
-            "The pages of this listener, and their forms for people:\n\n/readyz\n");
+            "The pages of this listener, and their versions for people:\n\n/readyz\n");
 }
 
 TEST(AdminPages, at_the_root_take_the_place_of_the_list) {

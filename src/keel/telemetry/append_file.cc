@@ -18,7 +18,7 @@ constexpr int links_max = 40;  // The maximum number of links that are followed,
 
 Error refuse(const char* what) { return Error::text(Code::FailedPrecondition, what).from_environment(); }
 
-// The N of a path that stands for descriptor N of this process.
+// If `path` stands for descriptor N of this process, returns N.
 std::optional<int> descriptor_of(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -68,7 +68,8 @@ Result<int> open_append_file(const std::string& path) {
     // Another process has a lease on the file (fcntl(2)): wait for it.
     if (descriptor < 0 && errno == EAGAIN) descriptor = ::open(at.c_str(), flags, 0640);
     if (descriptor >= 0) {
-      // A FIFO whose reader has stopped reading must not stop a crash handler; writes to any other file block as usual.
+      // Writes to a FIFO do not block, so that a reader that has stopped reading cannot stop a crash handler; writes to
+      // any other file block as usual.
       struct stat facts{};
       const bool is_fifo = ::fstat(descriptor, &facts) == 0 && S_ISFIFO(facts.st_mode);
       if (!is_fifo) ::fcntl(descriptor, F_SETFL, O_APPEND);

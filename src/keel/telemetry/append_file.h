@@ -1,16 +1,17 @@
 // keel/telemetry/append_file.h — opens the file of a log or of crash reports, but not a file that another user
 // has put in its place.
 //
-// Result:   a descriptor that appends, and is closed by exec; the caller closes it. A file that does not exist is
-//           created, with mode 0640. /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are duplicates of
+// Result:   a descriptor that appends and that the caller has to close; exec closes it, too. A file that does not exist
+//           is created, with mode 0640. /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are duplicates of
 //           descriptors 1, 2 and N, which works for sockets too. A FIFO is opened if it has a reader; writes to it do
 //           not block.
-// Links:    a symbolic link that belongs to root or to the user of this process is followed: operators make such links
-//           to volumes and to /dev/stdout. A link of another user is FailedPrecondition, because any user who can write
-//           to the folder could choose the file to which this process appends. The target is read from the same link
-//           whose owner was checked. Links among the folders of the path are followed by the system, as usual.
-// Errors:   FailedPrecondition, and what to do: a link of another user, a FIFO without a reader, a socket. Otherwise
-//           the error of the system. The caller adds the path; the message names the target of a link.
+// Links:    a symbolic link that belongs to root or to the user of this process is followed: operators make such links,
+//           which lead to volumes or to /dev/stdout. A link of another user is an error (FailedPrecondition), because
+//           any user who can write to the folder could choose the file to which this process appends. The target is
+//           read from the same link whose owner was checked. If a folder in the path is a link, the system follows it
+//           as usual.
+// Errors:   FailedPrecondition, with advice, for a link of another user, a FIFO without a reader, and a socket.
+//           Otherwise the error of the system. The caller adds the path; the message names the target of a link.
 // Cost:     three system calls, and four more for each link. The call never waits for the other end of a FIFO, but does
 //           wait for a process that has a lease on the file (fcntl(2)).
 

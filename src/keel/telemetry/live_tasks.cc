@@ -33,13 +33,13 @@ std::string_view name_of(LiveTask::State state) {
 struct LiveTasks::Report {
   int worker = 0;
   bool has_come = false;
-  Instant at;  // The time on the worker's clock.
+  Instant at;  // The time of the report, on the worker's clock.
   std::size_t live = 0;
   std::vector<LiveTask> tasks;  // Only the first tasks are shown, up to a limit.
 };
 
-// A question may outlive the call that asked it, if that call stops waiting; until the result has arrived, the worker
-// is not asked again.
+// A Question may outlive the call that made it, if that call stops waiting. Until the result has arrived, the worker
+// gets no further Question.
 struct LiveTasks::Question : Job {
   explicit Question(io::Loop& on)
       : Job([](Job& job) noexcept {

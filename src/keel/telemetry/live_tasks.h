@@ -10,14 +10,15 @@
 //   worker 1: does not respond
 //
 // task/live_task.h explains the lines. All workers are queried at the same time. A worker that does not return to its
-// loop within a second shows no tasks; stall.h reports where it is. The JSON has the same content in the same order:
+// loop within a second shows no tasks; stall.h reports where that worker is. The JSON has the same content in the same
+// order:
 //   {"workers":[{"worker":0,"responds":true,"live":3,"tasks":[{"depth":0,"task":"serve (chat.cc:61)","state":"waits",
 //     "operation":"Scope::Join","seconds":12.031,"stopped":false}]},{"worker":1,"responds":false}]}
 //
 // Bounds:   the first `shown_max` tasks of each worker, and in the log the first `logged_max`, in the order in which
 //           they began.
-// Threads:  any except a worker's, because it waits for the workers; one caller at a time; other callers wait. Call it
-//           only while the runtime runs.
+// Threads:  any except a worker's, because the functions wait for the workers; concurrent callers wait for each other.
+//           Call the functions only while the runtime runs.
 // Lifetime: the runtime outlives the LiveTasks, and must have stopped before the LiveTasks is destroyed.
 // Cost:     each worker visits its tasks, at some tens of nanoseconds per task; the calling thread makes the names.
 

@@ -1,7 +1,7 @@
 #include "keel/telemetry/log_line.h"
 
-// Not core.h: GCC and Clang give different names to the function that format_to_n calls; the library has only one of
-// them.
+// This file includes format.h instead of core.h: GCC and Clang give different names to a function that format_to_n of
+// core.h calls, and the library has only one of these names.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -32,8 +32,8 @@ constexpr std::array<bool, 256> plain = [] {
 
 constexpr std::uint64_t ones = 0x0101010101010101;
 
-// Sets the upper bit of each byte that is below 0x20, above 0x7e, a quote or a backslash; if there is such a byte, the
-// upper bits of the bytes above it may be set too.
+// Sets the upper bit of each byte that is below 0x20, above 0x7e, a quote or a backslash; may also set the upper bit of
+// plain bytes that follow one of these bytes.
 constexpr std::uint64_t odd(std::uint64_t word) noexcept {
   return (word | (word - 0x20 * ones) | (word + ones) | ((word ^ '"' * ones) - ones) | ((word ^ '\\' * ones) - ones)) &
          0x80 * ones;
@@ -97,8 +97,9 @@ void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
 }
 
 constexpr std::size_t number_bytes_max = 32;
-// The maximum besides texts: a field's key and number; and for the line the time, the marks, the trace, and the bytes
-// written past the end of a text that is copied in blocks.
+// The largest sizes of a field and of a line without their texts. A field has its key and a number. A line has the
+// time, the marks, the trace, and the bytes that are written past the end of a text, because texts are copied in
+// blocks.
 constexpr std::size_t field_bytes_max = 80 + number_bytes_max;
 constexpr std::size_t line_bytes_max = 384;
 
@@ -208,7 +209,7 @@ void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
     out.append("\",\"level\":\"");
     out.append(log::to_string(record.level()));
     out.append("\",\"component\":\"");
-    out.append(record.component());  // A Name contains nothing to be escaped.
+    out.append(record.component());  // A Name contains no character that needs an escape.
     out.append("\",\"message\":");
     append_quoted(out, record.message(), format);
   } else {
@@ -232,7 +233,7 @@ void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
   return key;
 }
 
-// The text before the value; if the value is a text in JSON, it includes the opening quote.
+// The text before the value; in JSON it includes the opening quote if the value is a text.
 [[gnu::always_inline]] inline const LineFormatter::Key& LineFormatter::key_of(const FieldView& field) {
   const Key* const key = keys_.find(field.key, [](const Key&) { return true; });
   return key != nullptr ? *key : keep_key(field);

@@ -4,7 +4,7 @@
 //         "method":"GET","status":200,"duration":0.000017,"trace":"000…1"}
 // Text:  2026-11-21T03:31:00.123456Z INFO  http.server: request method=GET status=200 duration=0.000017 trace=000…1
 //
-// A Duration is a number of seconds, an Error is its whole text, with its code in a second field `<name>_code`; a
+// A Duration is a number of seconds. An Error is its whole text, and its code is in a second field `<name>_code`. A
 // double that is not a number is null. A record is always one line, whatever its fields contain: control characters
 // (C1, line separators and bidirectional overrides too) and bytes that are not UTF-8 are escaped, in Text as \xNN and
 // \u{NNNN}.
@@ -33,7 +33,7 @@ class LineFormatter {
   // Records of `source_level` and above contain the place in the source ("source":"server.cc:120").
   LineFormatter(LineFormat format, Level source_level) noexcept : format_(format), source_level_(source_level) {}
 
-  // Appends the line and its '\n'.
+  // Appends the line for `record`, and a '\n'.
   void append(Buffer& out, const log::Record& record);
 
  private:

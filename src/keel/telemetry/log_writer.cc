@@ -33,7 +33,8 @@ bool is_same_file(int a, int b) {
          first.st_ino == second.st_ino;
 }
 
-// A full disk may leave an incomplete line. Best effort: a file may be write-only.
+// Whether the file ends with an incomplete line, which a full disk may have left. If the file cannot be read, this
+// function cannot find out, and returns false.
 bool ends_within_a_line(const std::string& path) {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) return false;
@@ -91,7 +92,7 @@ class LogWriter::Output {
   }
   bool is_path() const noexcept { return sink_.to == LogSink::To::File; }
 
-  // Returns the number of lines lost: earlier ones that the sink did not accept, and this one, if there is no memory
+  // Returns the number of lines lost: earlier lines that the sink did not accept, and this line, if there is no memory
   // for it.
   std::uint64_t append(const log::Record& record) {
     if (record.level() < sink_.level || try_append(record)) return 0;
@@ -101,11 +102,11 @@ class LogWriter::Output {
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
   std::uint64_t waiting_lines() const {
     const std::string_view all = pending_.view();
-    if (all == "\n") return 0;  // It is the end of a line that an earlier write began.
+    if (all == "\n") return 0;  // This is not a line, but the end of a line that an earlier write began.
     return static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n'));
   }
 
-  // Writes all waiting lines; those not accepted are dropped. Returns the number of lines lost.
+  // Writes all waiting lines; lines that the sink does not accept are dropped. Returns the number of lines lost.
   std::uint64_t write_out() {
     if (pending_.empty()) return 0;
     if (sink_.to == LogSink::To::Function) {
@@ -122,7 +123,7 @@ class LogWriter::Output {
       append_lost();
       return write_out();
     }
-    // The rest of a line that has begun in the file is kept, so that the next attempt completes it.
+    // The rest of a line whose beginning is in the file is kept, so that the next attempt completes it.
     const std::string_view all = pending_.view();
     is_torn_ = done == 0 ? is_torn_ : all[done - 1] != '\n';
     const std::size_t kept_end = is_torn_ ? all.find('\n', done) + 1 : done;
@@ -162,7 +163,7 @@ class LogWriter::Output {
     while (done < pending_.size()) {
       std::size_t bytes = pending_.size() - done;
       if (!is_file_) {
-        // After POLLOUT a pipe takes PIPE_BUF bytes without blocking, and no more is certain.
+        // After POLLOUT, a pipe takes at least PIPE_BUF bytes without blocking; more is not certain.
         bytes = std::min<std::size_t>(bytes, PIPE_BUF);
         pollfd ready{descriptor_, POLLOUT, 0};
         if (::poll(&ready, 1, is_stuck_ ? 0 : patience_ms) <= 0) {
@@ -182,7 +183,7 @@ class LogWriter::Output {
     }
     return done;
   }
-  // Writes to standard error, where a person may see it.
+  // Reports the failure on standard error, where a person may see the line.
   void say_failing() {
     is_failing_ = true;
     lost_ = 0;
@@ -191,8 +192,8 @@ class LogWriter::Output {
     std::fprintf(stderr, "log %s: %s: lines are lost and counted until it can be written again\n",
                  is_path() ? sink_.path.c_str() : "to standard output", std::strerror(error_));
   }
-  // The first line after lost lines says how many were lost. It uses a separate ring, because the others may be full,
-  // and this thread has to empty them.
+  // The first line after lost lines says how many were lost. That line uses a separate ring, because the other rings
+  // may be full, and only this thread empties them.
   void append_lost() {
     if constexpr (log::is_recorded) {
       log::internal::RingBody own({.bytes = 4096});
@@ -215,8 +216,8 @@ class LogWriter::Output {
   bool is_file_ = false;
   bool is_torn_ = false;  // pending_ begins in the middle of a line.
   bool is_stuck_ = false;
-  bool is_failing_ = false;  // Whether a write has failed since the last complete one.
-  int error_ = 0;            // The reason.
+  bool is_failing_ = false;  // True: a write has failed since the last complete write.
+  int error_ = 0;            // The errno of the failed write.
   std::uint64_t lost_ = 0;   // Lines lost since the sink began to fail.
 };
 
@@ -224,7 +225,7 @@ struct LogWriter::State {
   explicit State(LogWriterOptions from)
       : options(std::move(from)), reader(options.mode == LogWriterOptions::Mode::Background) {}
 
-  // Writes everything recorded before the call to the sinks. Holds `mutex`.
+  // Writes all records made before the call to the sinks. The caller holds `mutex`.
   std::size_t turn() {
     const std::size_t records = reader.drain([this](const log::Record& record) {
       for (Output& output : outputs) {

@@ -9,20 +9,20 @@
 // each line has its time.
 //
 // Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops the program: its lines are lost and
-//           counted, and the next lines are tried again. A line that was half written is completed first, in the file
-//           in which it began. A file that ends within a line when it is opened gets a line feed first. When lines
-//           begin to be lost, a line on standard error says so; when that is over, a line of the log says how many were
-//           lost. Lost lines free their space in the rings, so a full disk makes no thread wait, not even with
-//           log::Overflow::Block. A file that cannot be opened is an error of make(), set_sinks() and reopen(); so is a
-//           symbolic link of another user (append_file.h).
+//           counted, and later lines are tried again. A line that was half written is completed first, in the file in
+//           which it began. A file that ends within a line when it is opened gets a line feed first. When lines begin
+//           to be lost, a line on standard error says so; when lines are no longer lost, a line of the log says how
+//           many were lost. Lost lines free their space in the rings, so a full disk makes no thread wait, not even
+//           with log::Overflow::Block. A file that cannot be opened is an error of make(), set_sinks() and reopen(); so
+//           is a symbolic link of another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
 // Lifetime: recording threads may outlive the LogWriter; its destructor writes the remaining lines and stops the
 //           writing.
-// Memory:   two batches for each sink, allocated at the start, so that lines which fit into them are not lost when
-//           memory runs out.
-// Cost:     recording threads pay nothing (Background). The writer checks the rings every flush_interval while there
-//           are records, ten times less often while there are none, and writes batches.
-// Limits:   no rotation: rename the file and reopen().
+// Memory:   two batches for each sink, allocated at the start, so that lines which fit into the batches are not lost
+//           when memory runs out.
+// Cost:     in the mode Background, recording threads pay nothing. The writer writes in batches. The writer checks the
+//           rings every flush_interval while there are records, and ten times less often while there are no records.
+// Limits:   no rotation; instead, rename the file and call reopen().
 
 #pragma once
 
@@ -48,9 +48,9 @@ namespace keel::telemetry {
 struct LogSink {
   enum class To : std::uint8_t { Stderr, Stdout, File, Function };
   To to = To::Stderr;
-  // The path of a File, to which lines are appended; it is created with mode 0640 (append_file.h).
+  // The path of a File sink. Lines are appended to the file, which is created with mode 0640 (append_file.h).
   std::string path;
-  // The function of a Function: it gets whole lines, on the thread that writes, and must not record.
+  // The function of a Function sink: it gets whole lines, on the thread that writes, and must not record.
   Function<void(std::string_view)> write;
   Level level = Level::Trace;        // Lines below this level are not written to this sink.
   Level source_level = Level::Warn;  // Lines of this level and above name the place in the source.
@@ -68,34 +68,35 @@ struct LogWriterOptions {
   Mode mode = Mode::Background;
   // The longest time that a line may wait. A shorter time causes more wake-ups.
   Duration flush_interval = Duration::milliseconds(10);
-  // Lines are written when this many bytes are ready, at least 4 KiB.
+  // Lines are written when this many bytes are ready; the value is at least 4 KiB.
   std::size_t batch_bytes = 32 * 1024;
 };
 
 class LogWriter {
  public:
-  // InvalidArgument: a File without path, a Function without function. The system's error when a file does not open.
+  // InvalidArgument for a File without a path or a Function without a function; the system's error if a file cannot be
+  // opened.
   static Result<std::unique_ptr<LogWriter>> make(LogWriterOptions options);
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;
 
   // Returns when every line that was recorded before the call has been passed to the sinks or counted as lost.
   void flush();
-  // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former ones. If the
-  // list is empty: JSON to standard error. Errors are those of make(); after an error, the former sinks remain in use.
+  // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former sinks. An empty
+  // list stands for JSON to standard error. Errors are those of make(); after an error, the former sinks remain in use.
   Result<> set_sinks(std::vector<LogSink> sinks);
   // Opens every File again by its path (after a rename). If a file cannot be opened, its old descriptor is kept.
   Result<> reopen();
 
   // Used by a crash handler; async-signal-safe. Makes the writer's thread write everything recorded so far, then the
-  // lines that `record` records there, and waits at most `patience`. False when the writing was not complete by then,
-  // for example because the caller is the writer's thread. Without a separate thread no lines wait, and `record` is not
-  // called.
+  // lines that `record` records there, and waits at most `patience`. Returns false if the writing was not complete
+  // after `patience`, for example because the caller is the writer's thread. Without a separate thread no lines wait,
+  // and `record` is not called.
   bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
   bool is_writing_thread() const noexcept { return writing_thread() == gettid(); }
   pid_t writing_thread() const noexcept;  // The gettid() of the writer's thread; 0: there is none.
-  // For a copy of this process (fork) in which the writer's thread is the only one: it writes the waiting lines without
-  // locks.
+  // Writes the waiting lines without locks: for a copy of this process (fork) in which the writer's thread is the only
+  // thread.
   void flush_in_copy();
 
   struct Counts {
@@ -103,8 +104,8 @@ class LogWriter {
     std::uint64_t lines_lost = 0;  // Lines that could not be written to a sink.
   };
   Counts counts() const noexcept;
-  // log_records_total, log_records_dropped_total{level} (by full rings), log_lines_lost_total (by sinks). The registry
-  // outlives the LogWriter. Call it once.
+  // Adds the metrics log_records_total, log_records_dropped_total{level} (by full rings) and log_lines_lost_total (by
+  // sinks). The registry outlives the LogWriter. Call it once.
   void expose(metrics::Registry& registry);
 
  private:

@@ -57,7 +57,7 @@ double process_resident_bytes() { return number_at(read_file("/proc/self/statm")
 double process_open_descriptors() {
   DIR* const directory = opendir("/proc/self/fd");
   if (directory == nullptr) return 0;
-  int count = -1;  // The directory itself is open too.
+  int count = -1;  // The descriptor of `directory` itself is not counted.
   while (const dirent* entry = readdir(directory)) count += entry->d_name[0] != '.' ? 1 : 0;
   closedir(directory);
   return count;
@@ -102,7 +102,7 @@ ProcessMetrics::ProcessMetrics(metrics::Registry& registry) {
                                       [began = process_start_seconds()] { return began; }));
   functions_.push_back(registry.counter(
       "unhandled_errors_total",
-      "Bugs and exceptions that no caller could receive; the log has each, with the component \"unhandled\"", {},
+      "Bugs and exceptions that no caller could receive; each is logged with the component \"unhandled\"", {},
       [] { return static_cast<double>(unhandled_errors()); }));
 }
 

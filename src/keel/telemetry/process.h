@@ -34,7 +34,7 @@ double process_virtual_bytes();
 double process_open_descriptors();
 // The soft limit of open descriptors.
 double process_descriptors_max() noexcept;
-// Raises the soft limit of descriptors to the hard one; returns the resulting limit (getrlimit(2)).
+// Raises the soft limit of descriptors to the hard limit; returns the resulting limit (getrlimit(2)).
 std::uint64_t raise_descriptor_limit() noexcept;
 // When the process started, in seconds since 1970.
 double process_start_seconds();

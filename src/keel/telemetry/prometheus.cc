@@ -14,7 +14,6 @@ using metrics::Family;
 using metrics::Kind;
 using metrics::Series;
 
-// They are made before there are requests.
 const std::string offered[] = {"application/openmetrics-text", "text/plain"};
 
 template <class T>
@@ -27,7 +26,7 @@ std::string_view number_text(T value, std::span<char, 32> space) {
           static_cast<std::size_t>(std::to_chars(space.data(), space.data() + 32, value).ptr - space.data())};
 }
 
-// Backslash and line feed are escaped everywhere, quotes in label values.
+// Backslash and line feed are escaped everywhere, quotes only in label values.
 void append_escaped(std::string& out, std::string_view text, bool quotes) {
   for (const char c : text) {
     if (c == '\\') {
@@ -65,7 +64,7 @@ void append_prefix(std::string& out, const Family& family, const Series& series,
 
 Prometheus::Format Prometheus::format_for(std::string_view accept) noexcept {
   if (http::choose_media_type(accept, offered) != 0) return Format::Text;
-  // A client that accepts any type is usually a person, not a scraper.
+  // A client that accepts any type is usually a person's tool, not a scraper.
   for (std::string_view range; http::next_element(accept, range);) {
     if (http::is_of_media_range(range, offered[0])) return Format::OpenMetrics;
   }
@@ -85,7 +84,7 @@ void Prometheus::prepare(std::span<const Family> families) {
       texts_ += '\n';
       end();
     };
-    // In OpenMetrics the samples of a counter end in _total, and its family does not.
+    // In OpenMetrics the names of a counter's samples end in _total, and the name of its family does not.
     std::string_view bare = family.name;
     if (family.kind == Kind::Counter) bare.remove_suffix(std::string_view("_total").size());
     head(family.name, false);

@@ -8,8 +8,8 @@
 //
 // Threads:  any; concurrent calls wait for each other. During a call of render(), the registry accepts no new series.
 // Lifetime: the registry outlives the exporter.
-// Cost:     about 10 ns per line, 100 ns after series were added. To refresh functions that are tied to workers, call
-//           registry.sample() on each worker first.
+// Cost:     about 10 ns per line; about 100 ns per line in the first call after series were added. To refresh functions
+//           that are tied to workers, call registry.sample() on each worker first.
 // Source:   Prometheus text exposition format 0.0.4; OpenMetrics 1.0.
 
 #pragma once
@@ -36,8 +36,8 @@ class Prometheus {
     return format == Format::Text ? "text/plain; version=0.0.4; charset=utf-8"
                                   : "application/openmetrics-text; version=1.0.0; charset=utf-8";
   }
-  // OpenMetrics for an Accept field that names OpenMetrics and prefers no other type, as that of Prometheus does;
-  // otherwise Text.
+  // Returns OpenMetrics if the Accept field names OpenMetrics and prefers no other type, as the field that Prometheus
+  // sends does; otherwise returns Text.
   static Format format_for(std::string_view accept) noexcept;
 
   explicit Prometheus(metrics::Registry& registry) noexcept : registry_(registry) {}

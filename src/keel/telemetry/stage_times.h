@@ -5,10 +5,10 @@
 //   route                 measured   mean us   parse   route   …   write
 //   GET /api/users/{id}      1,024     12.41     0.3     0.1   …     2.0
 //
-// Means in microseconds over the requests that were measured (ServerOptions::measured_every); routes without a measured
-// request are left out. As JSON: {"routes":[{"method":"GET","route":"/api/users/{id}","measured":1024,
-//   "written":1020,"stages":{"parse":307200,…}}]}, in nanoseconds over all of them together; `written`: how many the
-//   time of `write` is of.
+// The numbers are means in microseconds over the requests that were measured (ServerOptions::measured_every); routes
+// without a measured request are left out. As JSON: {"routes":[{"method":"GET","route":"/api/users/{id}",
+//   "measured":1024,"written":1020,"stages":{"parse":307200,…}}]}, in nanoseconds, summed over all measured requests;
+//   `written` is the number of requests that the time of `write` covers.
 //
 // Threads: any.
 

@@ -11,13 +11,13 @@
 namespace keel::app::internal {
 namespace {
 
-// Whether its IP address stands for all interfaces.
+// Whether the IP address of `address` stands for all interfaces.
 bool is_wildcard(const Address& address) {
   const std::string text = address.to_string();
   return text.starts_with("0.0.0.0:") || text.starts_with("[::]:");
 }
 
-// Whether it is impossible to listen on both addresses at the same time.
+// Whether two sockets cannot listen at both addresses at the same time.
 bool overlap(const Address& one, const Address& other) {
   if (one == other) return one.is_unix() || one.port() != 0;
   if (one.is_unix() || other.is_unix() || one.port() != other.port() || one.port() == 0) return false;

@@ -1,9 +1,11 @@
-// keel/app/internal/addresses.h — the addresses at which an App listens, and what is wrong with each of them.
+// keel/app/internal/addresses.h — the addresses at which an App listens, and the mistakes in these addresses.
 //
-// The modules that listen start one after the other, and the first one that fails ends the start. The report of that
-// failure therefore also tries the listeners that have not started yet, so that one start reports every mistake.
+// The modules that listen start one after the other, and the start ends at the first module that fails. Therefore the
+// report of the first failure also tries the listeners that have not started yet, so that one start reports every
+// mistake.
 //
-// Threads: add() on the main thread; report() in the modules that listen, one after the other; further() after them.
+// Threads: add() on the main thread; report() in the modules that listen, which start one after the other; further()
+//          after these modules.
 
 #pragma once
 
@@ -24,14 +26,16 @@ class Addresses {
   Addresses(const Addresses&) = delete;
   Addresses& operator=(const Addresses&) = delete;
 
-  // The listener `name` is going to listen at `address`. `section` names the listener in errors; the configuration keys
-  // of its address and port begin with `keys`. `socket_mode` is that of a Unix socket.
+  // Announces that the listener `name` will listen at `address`. `section` names the listener in errors; the
+  // configuration keys of the listener's address and port begin with `keys`. `socket_mode` is the mode of a Unix
+  // socket.
   void add(std::string_view name, const Address& address, std::string_view section, std::string_view keys,
            std::uint32_t socket_mode = 0);
-  // Returns the result of starting the listener `name`. An error names the section of the listener and a remedy.
+  // Returns `started`, the result of starting the listener `name`. An error names the section of the listener and a
+  // remedy.
   Result<> report(std::string_view name, Result<> started);
-  // The errors of the other listeners that could not start, one line for each; they are known after an error was
-  // reported.
+  // The errors of the other listeners that could not start, one line for each; empty before report() has returned an
+  // error.
   const std::vector<std::string>& further() const noexcept { return further_; }
 
  private:

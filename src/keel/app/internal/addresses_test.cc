@@ -129,12 +129,14 @@ TEST_F(AddressReport, tries_the_listeners_that_have_not_started_and_names_each_t
   add_https(second.address());
   add_admin(at("127.0.0.1:" + std::to_string(vacant_port())));
 
-  EXPECT_EQ(said("http", EADDRINUSE),
-            "network.http: another process listens there: stop it (ss -ltnp names it), or change network.http.port: "
-            "bind: Address already in use");
+  EXPECT_EQ(
+      said("http", EADDRINUSE),
+      "network.http: another process listens there: stop it (ss -ltnp shows its name), or change network.http.port: "
+      "bind: Address already in use");
   ASSERT_EQ(addresses_.further().size(), 1u);
-  EXPECT_TRUE(addresses_.further()[0].starts_with(
-      "network.https: another process listens there: stop it (ss -ltnp names it), or change network.https.port: "))
+  EXPECT_TRUE(
+      addresses_.further()[0].starts_with("network.https: another process listens there: stop it (ss -ltnp shows its "
+                                          "name), or change network.https.port: "))
       << addresses_.further()[0];
   EXPECT_TRUE(addresses_.further()[0].contains("127.0.0.1:" + port_of(second.address()))) << addresses_.further()[0];
 

@@ -21,9 +21,9 @@ bool AdminGuard::is_ours(std::string_view host) const {
 
 std::optional<http::Response> AdminGuard::before(http::Request& request) const {
   if (request.host().empty() || is_ours(request.host())) return std::nullopt;
-  http::Response response = http::refuse(
-      http::Status::MisdirectedRequest,
-      "this listener accepts only an IP address, localhost or a name in monitoring.metrics.export_names as the host");
+  http::Response response = http::refuse(http::Status::MisdirectedRequest,
+                                         "the host must be an IP address, localhost or a name in "
+                                         "monitoring.metrics.export_names: this listener accepts no other");
   after(request, response);
   return response;
 }

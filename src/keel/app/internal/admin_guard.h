@@ -1,11 +1,12 @@
-// keel/app/internal/admin_guard.h — the checks in front of the pages of a listener for operators.
+// keel/app/internal/admin_guard.h — checks each request to a listener for operators before a page sees it.
 //
-// A web page can make a browser send requests to the listener under a name that the page's owner controls (DNS
-// rebinding), and could then read the responses. Therefore a Host that is not an IP address, `localhost` or a
-// configured name gets 421. HTTP/1.0 without Host is accepted, because no browser sends it. Response fields tell
-// browsers not to give the pages to other origins, and not to guess their types.
+// A web page can make a browser send requests to this listener under a host name that the owner of the web page
+// controls (DNS rebinding), and could then read the responses. Therefore a request whose Host is not an IP address,
+// `localhost` or a configured name is rejected with 421. A request of HTTP/1.0 without Host is accepted, because no
+// browser sends such a request. Response fields tell browsers not to give the pages to other origins, and not to guess
+// the types of the pages.
 //
-// Threads: any number of concurrent requests.
+// Threads: any number of requests at the same time.
 // Source:  RFC 9110 §15.5.20, §7.4; Fetch standard, "X-Content-Type-Options", "Cross-Origin-Resource-Policy".
 
 #pragma once
@@ -22,7 +23,7 @@ namespace keel::app::internal {
 
 class AdminGuard {
  public:
-  // `names` are hosts without a port, compared without regard to case; `names` must outlive the AdminGuard.
+  // `names` are hosts without a port, compared case-insensitively; `names` must outlive the AdminGuard.
   explicit AdminGuard(const std::vector<std::string>& names) : names_(names) {}
 
   std::optional<http::Response> before(http::Request& request) const;

@@ -5,7 +5,7 @@
 namespace keel::app::internal {
 namespace {
 
-// Clients of this listener send a small head immediately and read a small response. Connections of other clients are
+// Clients of this listener send a small request head immediately, and read a small response. Other connections are
 // closed soon, to make room for the next probe.
 http::Limits limits_of_probes() {
   http::Limits limits;
@@ -62,7 +62,8 @@ Result<> AdminServer::add_module() {
          each([&](Part& part) {
            const auto inherited = succession_.find(part.name, part.address);
            part.is_kept = inherited.is_kept;
-           // Until our first health checks finish, the predecessor keeps responding to health probes.
+           // The predecessor continues to respond to health probes until the first health checks of this process
+           // finish.
            if (succession_.has_predecessor() && !inherited.sockets.empty()) return;
            if (result) result = start(part, inherited);
          });

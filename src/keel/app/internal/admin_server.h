@@ -1,8 +1,9 @@
 // keel/app/internal/admin_server.h — the listeners of an App for operators: the module "admin".
 //
-// The first has all pages; the optional second one is for requests from outside: metrics and health.
+// The first listener has all pages; the optional second listener, for requests from outside, has only metrics and
+// health.
 //
-// Threads: made and destroyed on the main thread; pages run on the threads that telemetry/admin_pages.h names.
+// Threads: make and destroy it on the main thread; pages run on the threads that telemetry/admin_pages.h names.
 
 #pragma once
 
@@ -39,24 +40,24 @@ class AdminServer {
   // Adds the module. Errors: monitoring.metrics.export_address or monitoring.probes.address is not an address; with
   // TLS, the errors of the certificates.
   Result<> add_module();
-  // Null before add_module(); the second one also without monitoring.probes.address.
+  // Null before add_module(); the second listener is also null if monitoring.probes.address is empty.
   http::Server* server() noexcept { return all_.server.get(); }
   http::Server* probes() noexcept { return probes_.server.get(); }
-  // Adds the sockets that a successor may take over.
+  // Adds the sockets of the listeners, which a successor may take over.
   void share(std::vector<Succession::Shared>& servers);
 
-  // Starts to listen after a hand-over; until all parts of this process serve, the predecessor listens too.
+  // Starts to listen after a hand-over; the predecessor listens too, until all modules of this process serve.
   Result<> succeed();
-  // Server::begin_drain() of both listeners, whose sockets continue to listen for the successor, and Server::stop() of
-  // both.
+  // Call Server::begin_drain() or Server::stop() of both listeners; after begin_drain(), the sockets continue to listen
+  // for the successor.
   void begin_drain();
   void stop();
 
  private:
   struct Part {
     const char* name;
-    const char* section;  // The section that error messages name.
-    const char* keys;     // The prefix of the keys of its address.
+    const char* section;  // The section of the configuration that error messages name.
+    const char* keys;     // The prefix of the configuration keys of the listener's address.
     Address address = {};
     http::Router router = {};
     std::unique_ptr<http::Server> server = nullptr;

@@ -1,4 +1,4 @@
-// A whole App for tests in this process: a second thread sends its requests and its signals.
+// Runs a whole App in the process of the test: a second thread sends requests and signals to it.
 
 #pragma once
 
@@ -57,7 +57,7 @@ inline http::Response stall(http::Request&) {
   return http::Response::text(http::Status::Ok, "at last");
 }
 
-// Returns everything that the server sends until it closes the connection; `wire` has to ask for the close.
+// Returns everything that the server sends until it closes the connection; `wire` must ask the server to close it.
 inline std::string ask(const Address& to, const std::string& wire) {
   const int fd = ::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::string text;
@@ -70,7 +70,7 @@ inline std::string ask(const Address& to, const std::string& wire) {
   ::close(fd);
   return text;
 }
-// A connection that has sent `wire` and stays open.
+// A connection that stays open after `wire` has been sent on it.
 class Open {
  public:
   Open(const Address& to, const std::string& wire) : fd_(::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -84,7 +84,8 @@ class Open {
   int fd_;
 };
 // An address on which no process listens.
-// It is below the ports that the system gives to clients, so that no client can take it before the test listens on it.
+// Its port is below the ports that the system gives to clients, so that no client can take the port before the test
+// listens on the port.
 inline Address free_address() {
   while (true) {
     const auto port = static_cast<std::uint16_t>(10'000 + Host::system().random() % 20'000);
@@ -115,10 +116,11 @@ class Apps : public testing::Test {
   }
   ~Apps() override { std::filesystem::remove_all(folder_); }
 
-  // Runs an App that `prepare` interrupts. Returns the exit code.
+  // Runs an App that `prepare` interrupts before it serves. Returns the exit code of the App.
   int run_interrupted() { return run({}, {}); }
 
-  // Runs an App with `flags`, calls `client` on another thread, and then sends SIGTERM. Returns the exit code.
+  // Runs an App with `flags`, calls `client` on another thread, and then sends SIGTERM. Returns the exit code of the
+  // App.
   int run(std::vector<std::string> flags, Function<void()> client) {
     service_ = told != nullptr ? Address() : chosen.value_or(free_address());
     admin_ = told != nullptr ? Address() : free_address();
@@ -143,7 +145,7 @@ class Apps : public testing::Test {
     if (!client) return app.run();
     std::thread other([&] {
       if (told != nullptr) service_ = said_address();
-      // Readiness is the last condition to be met.
+      // Readiness is the last condition that is met, so this function waits for readiness.
       const MonitoringSettings& monitoring = (*config)->monitoring;
       const bool has_admin = told == nullptr && monitoring.enabled && !monitoring.metrics.https;
       const std::string probe = get(has_admin ? "/readyz" : "/");
@@ -173,10 +175,11 @@ class Apps : public testing::Test {
   std::string folder_;
   Address service_;
   Address admin_;
-  Function<void(App&)> prepare;              // The actions of main() in addition to serve().
+  Function<void(App&)> prepare;              // What main() does in addition to serve().
   Function<void(http::Router&)> add_routes;  // Routes in addition to the usual ones.
-  std::optional<Address> chosen;             // The address on which it serves; absent: any free port.
-  // If set, the system chooses the ports: over many runs, another process may take a port that was free a moment ago.
+  std::optional<Address> chosen;             // The address at which the App serves; absent: any free port.
+  // If set, the system chooses the ports, because over many runs another process sometimes takes a port that was free
+  // shortly before.
   Supervisor* told = nullptr;
 };
 

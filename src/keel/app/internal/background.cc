@@ -19,7 +19,7 @@ const log::Logger& background_logger() {
 
 Task<> start_within(BackgroundWork& work, Duration limit) { co_await with_timeout(limit, work.start()); }
 
-// Halfway through the time limit, logs the work that it still waits for, because this work may be aborted.
+// Halfway through the time limit, logs the names of the work that is still running, because this work may be aborted.
 Task<> stop_all(BackgroundWork& work, Duration time) {
   const Result<> stopped = co_await attempt(with_timeout(time / 2, work.stop()));
   if (stopped) co_return;
@@ -77,7 +77,7 @@ Result<> Background::start() {
 
 void Background::stop() {
   const Duration time = registrar_.settings.common.stop_timeout;
-  // A wait fails only when it is cancelled, and this one never is.
+  // The wait fails only when it is cancelled, and nothing cancels it.
   (void)run_on_first(workers_.runtime(), [&] { return stop_all(work_, time); });
 }
 

@@ -1,6 +1,6 @@
 // keel/app/internal/background.h — the background work of an App: the module "background", on the first worker.
 //
-// Threads: made and destroyed on the main thread, which also calls interrupt().
+// Threads: make and destroy it on the main thread, and call interrupt() there.
 
 #pragma once
 
@@ -21,11 +21,11 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   BackgroundWork& work() noexcept { return work_; }
-  // Adds the module if there is work: it needs all modules that were added before, and the service needs it. So
-  // at_start ends before the service listens, and all work ends after the last request and before the modules that it
-  // uses are stopped.
+  // Adds the module if there is work: this module needs all modules that were added before it, and the service needs
+  // this module. So at_start work ends before the service listens, and all work ends after the last request and before
+  // the modules that the work uses are stopped.
   void add_module();
-  // Stops waiting for the start.
+  // Asks the work to stop, so that the start does not wait for at_start work.
   void interrupt();
   // /admin/background.
   void add_pages(telemetry::AdminPages& pages);
@@ -37,7 +37,7 @@ class Background {
   const Registrar& registrar_;
   Workers& workers_;
   BackgroundWork work_;
-  std::atomic<bool> has_begun_ = false;  // The module has begun to start, so the workers exist.
+  std::atomic<bool> has_begun_ = false;  // Whether the module has begun to start, so that the workers exist.
 };
 
 }  // namespace keel::app::internal

@@ -1,4 +1,4 @@
-// The untyped internals of the container: the provider of a type, its dependencies, and how it is made.
+// The untyped internals of the container: which service provides a type, what the service needs, and how it is made.
 
 #pragma once
 
@@ -20,13 +20,13 @@
 
 namespace keel::app::internal {
 
-// One object for each requested type in the whole program; `const T` is a separate type. The index is its place in
-// the tables of all containers: given at the first registration, 0 until then.
+// The whole program has one such object for each requested type; `const T` counts as a separate type. The index is the
+// type's place in the tables of all containers. It is assigned when the type is first registered, and is 0 until then.
 struct TypeId {
   std::atomic<std::uint32_t> index;
   std::string_view name;  // Without const.
-  TypeId* plain;          // The binding of T, if this is one of const T; else this.
-  TypeId* constant;       // The binding of const T, if this is one of T; else this.
+  TypeId* plain;          // The object of T, if this type is const T; otherwise this object.
+  TypeId* constant;       // The object of const T, if this type is T; otherwise this object.
 };
 template <class T>
 struct TypeIds {
@@ -48,8 +48,8 @@ TypeId& type_id() noexcept {
 
 enum class Lifetime : std::uint8_t { Value, Singleton, Lazy, Transient, Scoped, Given };
 
-// The start() and stop() of a service; each is null if the service does not have it. Both are called with the memory in
-// which the service was made.
+// The start() and the stop() of a service; a pointer is null if the service has no such function. start() and stop()
+// are called with the memory in which the service was made.
 struct Phases {
   Result<> (*start)(void* at) = nullptr;
   void (*stop)(void* at) = nullptr;
@@ -63,8 +63,8 @@ struct Binding {
   std::vector<TypeId*> needs;
   std::size_t bytes = 0;
   std::size_t alignment = 1;
-  // Makes the object at `at` and returns its address as the type that it provides. The elements of the parameter
-  // `needs` are in the order of the member `needs` above.
+  // Makes the object at `at`, and returns its address as a pointer to the type that the binding provides. The elements
+  // of the parameter `needs` have the same order as the member `needs` above.
   Function<Result<void*>(void* at, void* const* needs)> make;
   void (*destroy)(void* at) noexcept = nullptr;
   Phases phases;
@@ -73,7 +73,7 @@ struct Binding {
 
 struct Made;  // An instance that a container or a scope owns.
 
-// The result of build() for the bindings, and the objects made by them.
+// The result of build(): the bindings, and the objects made by them.
 struct Core;
 struct CoreDelete {
   void operator()(Core* core) const noexcept;
@@ -86,7 +86,7 @@ struct ScopeState {
   Made* last = nullptr;
 };
 
-// The object of `type`, which is made if necessary. `scope`: null outside scopes.
+// Returns the object of `type`; makes it if necessary. `scope`: null if the call is not made in a scope.
 Result<void*> resolve(Core& core, TypeId& type, ScopeState* scope);
 void give(ScopeState& scope, TypeId& type, void* object, std::source_location place);
 [[noreturn]] void refuse_get(const TypeId& type, std::source_location place);

@@ -19,7 +19,7 @@
 namespace keel::app::internal {
 namespace {
 
-// Threads beyond this number stop as well but cannot report it, so the wait for them times out.
+// Threads beyond this number stop too but cannot report that they did, so the wait for them times out.
 constexpr int threads_max = 4096;
 constinit std::atomic<pid_t> stopped[threads_max] = {};
 constinit std::atomic<int> stopped_count = 0;
@@ -37,7 +37,7 @@ bool has_stopped(pid_t thread) noexcept {
   return std::any_of(stopped, stopped + count, [thread](const auto& other) { return other.load() == thread; });
 }
 
-// Since Linux 5.12 these kernel threads belong to the process and take no signals: iou-wrk-PID, iou-sqp-PID.
+// Since Linux 5.12, the kernel threads of io_uring belong to the process and take no signals: iou-wrk-PID, iou-sqp-PID.
 bool is_of_uring(int folder, const char* thread) noexcept {
   char path[32] = {};
   std::strncpy(path, thread, 16);
@@ -49,7 +49,7 @@ bool is_of_uring(int folder, const char* thread) noexcept {
   return size > 4 && std::string_view(name, 4) == "iou-";
 }
 
-// Not readdir(), which allocates.
+// readdir() is not used, because it allocates memory.
 void each_thread(FunctionRef<void(int folder, const char* name)> f) noexcept {
   const int folder = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   alignas(dirent64) char entries[2048];
@@ -81,7 +81,7 @@ int stop_bystanders(pid_t spared, Duration patience) noexcept {
       pid_t thread = 0;
       for (const char* digit = name; *digit != '\0'; ++digit) thread = 10 * thread + (*digit - '0');
       if (thread == self || thread == spared || has_stopped(thread) || is_of_uring(folder, name)) return;
-      // A thread with a pending signal does not get a second one.
+      // A thread whose signal is still pending does not get a second signal.
       if (syscall(SYS_tgkill, ::getpid(), thread, stack_signal) == 0) ++running;
     });
     if (running == 0 || Host::system().now() >= until) return running;

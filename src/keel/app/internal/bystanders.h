@@ -1,9 +1,9 @@
-// keel/app/internal/bystanders.h — stops all threads other than the one that has crashed.
+// keel/app/internal/bystanders.h — stops all threads other than the thread that has crashed.
 //
-// After a crash no other thread may continue: its responses would come from memory that may be damaged, and its changes
-// could make the report of the crash inconsistent.
+// After a crash no other thread may continue: such a thread could send responses from damaged memory, or change data
+// while the report of the crash reads the data.
 //
-// Threads: called by the thread that crashed, once in a process; async-signal-safe.
+// Threads: called once in a process, by the thread that crashed; async-signal-safe.
 
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace keel::app::internal {
 
-// Interrupts every thread of this process except the caller and `spared` (0: none) with stack_signal (base/stack.h):
-// from then on the interrupted thread waits in a signal handler and keeps its locks. Returns the number of threads that
-// had not stopped after `patience`: they block the signal, or are inside the kernel. io_uring's own threads are not
-// counted.
+// Sends stack_signal (base/stack.h) to every thread of this process except the caller and `spared` (0: none): each
+// thread that is interrupted then waits in the signal handler until the process ends, and keeps its locks. Returns the
+// number of threads that had not stopped after `patience`, because they block the signal or are inside the kernel.
+// io_uring's own threads are not counted.
 int stop_bystanders(pid_t spared, Duration patience) noexcept;
 
 }  // namespace keel::app::internal

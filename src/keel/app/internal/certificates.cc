@@ -15,11 +15,12 @@
 namespace keel::app::internal {
 namespace {
 
-// How often the files are checked. A file that is being written is loaded only after it has been unchanged for this
-// time.
+// How often the files are checked for changes. A changed file is loaded only after it has stayed unchanged for this
+// time, because another process may still be writing the file.
 constexpr std::chrono::seconds look_pause{5};
 constexpr int looks_of_a_retry = 12;
-// The remaining lifetime below which a certificate is reported: it should have been renewed weeks before.
+// A certificate whose remaining lifetime is below this bound is reported, because the certificate should have been
+// renewed weeks before.
 constexpr std::int64_t warning_seconds = 7 * 24 * 3600;
 
 const log::Logger& certificates_logger() {
@@ -37,7 +38,7 @@ std::int64_t calendar_seconds() noexcept { return Host::current().wall_ns() / 1'
 std::string day_of(std::int64_t seconds) {
   return std::string(Timestamp::from_unix_seconds(seconds).text()).substr(0, std::string_view("2026-01-31").size());
 }
-// The index is a Certificates::Listener; an element is empty if no listener uses it.
+// The index is a Certificates::Listener; an element is empty if that listener is not used.
 using Contexts = std::array<std::optional<tls::ServerContext>, Certificates::listeners>;
 Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& settings) {
   const MonitoringSettings& monitoring = settings.monitoring;
@@ -50,7 +51,7 @@ Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& setting
   if (monitoring.probes.https) {
     KEEL_TRY(contexts[Certificates::Probes], tls::ServerContext::make(options));
   }
-  // Makes a context for a listener that has its own CA certificates for clients.
+  // Makes a context for a listener that verifies clients by its own CA certificates.
   const auto make = [&](Certificates::Listener of, tls::ServerOptions own, const std::string& roots,
                         const std::string& revoked, const char* section) -> Result<> {
     if (!roots.empty()) {
@@ -91,13 +92,15 @@ std::string kind_of(const tls::Expiry& one) {
   return {};
 }
 
-// Whether the health check reports `one`. `all`: the expiries that belong together.
+// Whether the health check reports `one`. `all`: all expiries, including those of the other roots in the
+// same file.
 bool is_due(const tls::Expiry& one, const std::vector<tls::Expiry>& all, std::int64_t now) {
-  // Lists are renewed every few hours or days; in the last tenth of its lifetime, the renewal of a list is late.
+  // Revocation lists are renewed every few hours or days; a list is overdue for renewal in the last tenth of its
+  // lifetime.
   if (one.kind == tls::Expiry::Kind::RevocationList) return now >= one.until - (one.until - one.from) / 10;
   if (now < one.until - warning_seconds) return false;
   if (one.kind != tls::Expiry::Kind::Root || now < one.until + warning_seconds) return true;
-  // An old root may stay in the file together with its successors.
+  // An expired root may stay in the file together with the roots that replace it.
   return std::ranges::none_of(all, [&](const tls::Expiry& other) {
     return other.kind == tls::Expiry::Kind::Root && other.file == one.file && now < other.until;
   });
@@ -154,7 +157,7 @@ std::vector<Certificates::Look> Certificates::look_at(const std::vector<std::str
     Look look{.file = file};
     struct stat status;
     if (::stat(file.c_str(), &status) == 0) {
-      // chmod and chown, which may make the file readable, change the status time as well.
+      // chmod and chown may make a file readable, and change its status time too.
       look.changed_ns = status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec;
       look.bytes = status.st_size;
       look.inode = status.st_ino;
@@ -172,7 +175,8 @@ Result<> Certificates::load(const HttpsSettings& https) {
 Result<> Certificates::load_locked(const HttpsSettings& https) {
   std::vector<Look> looks = look_at(files_of(https));
   tls::ServerOptions options = tls_options(https);
-  // A client whose certificate is no longer accepted must not resume a session either.
+  // After the rules for client certificates change, a client whose certificate is no longer accepted must not be able
+  // to resume a session either.
   const auto knows_clients = [](const HttpsSettings& s) {
     return s.client_certificates != tls::ClientCertificates::Unwanted;
   };
@@ -197,7 +201,7 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
   for (const tls::CertificateFacts& facts : facts_) {
     warn_of_chain(name_of(facts), facts.chain_problem);
     if (facts.ocsp_problem.empty()) continue;
-    certificates_logger().error("an OCSP response could not be loaded; clients get none",
+    certificates_logger().error("an OCSP response could not be loaded; no OCSP response is sent to clients",
                                 log::field("certificate", name_of(facts)), log::field("why", facts.ocsp_problem));
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -211,7 +215,7 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
 
 void Certificates::expose() {
   gauges_.clear();
-  std::map<std::pair<std::string, std::string>, std::int64_t> first;  // The key is the kind and the file.
+  std::map<std::pair<std::string, std::string>, std::int64_t> first;  // The key consists of the kind and the file.
   const auto add = [&first](const std::vector<tls::Expiry>& expiries) {
     for (const tls::Expiry& one : expiries) {
       const auto [at, is_new] = first.try_emplace({kind_of(one), one.file}, one.until);
@@ -221,10 +225,11 @@ void Certificates::expose() {
   add(expiries_);
   for (const Client& client : clients_) add(client.expiries);
   for (const auto& [which, until] : first) {
-    gauges_.push_back(registrar_.metrics.gauge(
-        "tls_trust_expiry_timestamp_seconds",
-        "When the first issuer, root, revocation list or certificate of a client in a file expires",
-        {{"kind", which.first}, {"file", which.second}}, [until] { return static_cast<double>(until); }));
+    gauges_.push_back(registrar_.metrics.gauge("tls_trust_expiry_timestamp_seconds",
+                                               "When the first of the certificates and revocation lists in a file "
+                                               "expires",
+                                               {{"kind", which.first}, {"file", which.second}},
+                                               [until] { return static_cast<double>(until); }));
   }
   for (const tls::CertificateFacts& facts : facts_) {
     gauges_.push_back(registrar_.metrics.gauge(
@@ -238,7 +243,8 @@ void Certificates::expose() {
   }
 }
 
-// Clients of the previous process must show their certificates to this process.
+// Whether processes share ticket keys: false if client certificates are in use, because clients must then show their
+// certificates to each process.
 bool Certificates::shares_tickets() const {
   return settings_ && settings_->tickets && settings_->client_certificates == tls::ClientCertificates::Unwanted;
 }
@@ -291,7 +297,7 @@ void Certificates::reload_client(Client& client) {
   client.expiries = context->expiries();
   client.layers.set_context(*std::move(context));
   expose();
-  certificates_logger().info("certificates of a client loaded", log::field("key", client.key));
+  certificates_logger().info("the certificates of a client were loaded", log::field("key", client.key));
 }
 
 void Certificates::reload_locked() {
@@ -317,7 +323,8 @@ Result<> Certificates::check_time() {
     if (!facts.ocsp_problem.empty()) return Error::text(Code::Unavailable, facts.ocsp_problem);
     if (facts.ocsp_until != 0 && now >= facts.ocsp_until) {
       return Error::text(Code::Unavailable, "the OCSP response for the certificate " + name_of(facts) +
-                                                " was valid until " + day_of(facts.ocsp_until) + ": clients get none");
+                                                " was valid until " + day_of(facts.ocsp_until) +
+                                                ": no OCSP response is sent to clients");
     }
   }
   KEEL_TRY_VOID(check_time_of(expiries_, now));
@@ -351,7 +358,7 @@ void Certificates::add_module() {
 
 void Certificates::start() {
   check_ = registrar_.health.add({.name = "certificates", .degrades = true}, [this] { return check_time(); });
-  // Files do not change in a simulation.
+  // In a simulation, files do not change.
   if (!registrar_.platform.is_simulated()) {
     thread_ = Host::system().start_thread("certificates", [this] { watch(); });
   }
@@ -372,7 +379,8 @@ void Certificates::watch() {
   std::unique_lock lock(mutex_);
   std::vector<Look> before;
   for (int looks = 1; !wake_.wait_for(lock, look_pause, [this] { return is_stopping_; }); ++looks) {
-    // A problem may have disappeared, such as a certificate that was not valid yet.
+    // Loading is tried again from time to time, because the problem may have disappeared without a change of the files;
+    // for example, a certificate may have become valid.
     const bool retries = looks % looks_of_a_retry == 0;
     if (settings_) {
       std::vector<Look> now = look_at(files_of(registrar_.now().network.https));

@@ -1,14 +1,15 @@
 // keel/app/internal/certificates.h — the certificates of an App's listeners and clients that have TLS: the module
 // "certificates".
 //
-// All of these listeners use the certificates that network.https names. Each listener has its own rules for client
-// certificates, and its own ticket keys, because a session of one listener must not be valid at another.
+// All these listeners use the certificates that network.https names. Each listener has its own rules for client
+// certificates, and its own ticket keys, because a session of one listener must not be valid at another listener.
 //
-// Files that have changed are loaded again, as all files are at a reload of the configuration: new files are checked
-// first, and connections that begin afterwards use them. An invalid file is logged, and the previous certificates stay
-// in use; an invalid OCSP response is left out.
+// Files that have changed are loaded again; a reload of the configuration loads all files again. New files are checked
+// before they are used; connections that begin afterwards use the new files. If a file is invalid, the error is logged,
+// and the previous certificates stay in use. If only an OCSP response is invalid, the new certificates are used without
+// this response.
 //
-// The expiry time of each certificate, OCSP response, issuer, root and revocation list is a metric. The health degrades
+// A metric shows when each certificate, OCSP response, issuer, root and revocation list expires. The health degrades
 //
 //   for a certificate       from a week before it expires
 //   for an OCSP response    when it expires
@@ -16,8 +17,8 @@
 //   for one of several      from a week before it expires until a week afterwards
 //   roots of a file
 //
-// Threads: made and destroyed on the main thread; load(), add_client() and reload() on any, one at a time; a separate
-//          thread checks the files, and the workers use the layers.
+// Threads: make and destroy it on the main thread; call load(), add_client() and reload() on any thread, but only one
+//          of these functions at a time. A separate thread checks the files, and the workers use the layers.
 
 #pragma once
 
@@ -48,36 +49,37 @@ class Certificates {
   enum Listener : std::uint8_t { Service, Admin, Probes, Messages };
   static constexpr std::size_t listeners = 4;
 
-  // Loads the files that `https` names; https must be enabled. No effect if they are already loaded. Errors are those
-  // of tls::ServerContext::make(), and change nothing.
+  // Loads the files that `https` names; https must be enabled. Does nothing if the files are already loaded. The errors
+  // are those of tls::ServerContext::make(); after an error nothing has changed.
   Result<> load(const HttpsSettings& https);
   // Loads the files that `options` names for the client whose section of the configuration is `key`:
-  // network.clients.NAME or network.pools.NAME. The layers live as long as the Certificates. Errors are those of
+  // network.clients.NAME or network.pools.NAME. The layers exist as long as the Certificates. The errors are those of
   // tls::ClientContext::make().
   Result<TransportLayers*> add_client(std::string key, const tls::ClientOptions& options);
-  // Loads the files again and logs the result; no effect on listeners before load().
+  // Loads the files again and logs the result; listeners are not affected before load().
   void reload();
-  // Call it after load(); the listeners for operators and for messages have layers only if their settings enable TLS.
+  // Call these functions after load(); the listeners for operators and for messages have layers only if their settings
+  // enable TLS.
   TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
-  // The ticket keys of the service, a secret, for a successor. Empty: a successor gets none, because clients have
-  // certificates or tickets are off.
+  // The ticket keys of the service, which are a secret, for a successor. Empty when a successor must get no keys,
+  // because the service verifies client certificates or tickets are off.
   std::string save_tickets();
-  // Takes over the keys of a predecessor, whose sessions can then be resumed, unless clients have certificates. Call it
-  // before the service listens.
+  // Takes over the ticket keys of a predecessor, so that clients can resume its sessions; does nothing if the service
+  // verifies client certificates. Call this function before the service listens.
   void adopt_tickets(std::string_view saved);
-  // Adds the module that checks the files, if the configuration names any; call it after load().
+  // Adds the module that checks the files, if the configuration names files; call this function after load().
   void add_module();
 
  private:
-  // The state of a file when it was checked.
+  // The state of a file at a check.
   struct Look {
     std::string file;
-    std::int64_t changed_ns = 0;  // 0: the file does not exist.
+    std::int64_t changed_ns = 0;  // 0 if the file does not exist.
     std::int64_t bytes = 0;
     std::uint64_t inode = 0;
     bool operator==(const Look&) const = default;
   };
-  // A client with files of its own.
+  // A client with certificate files of its own.
   struct Client {
     Client(std::string section, const tls::ClientOptions& from, tls::ClientContext context)
         : key(std::move(section)), options(from), expiries(context.expiries()), layers(std::move(context)) {}
@@ -85,8 +87,8 @@ class Certificates {
     tls::ClientOptions options;
     std::vector<tls::Expiry> expiries;
     tls::Layers layers;
-    std::vector<Look> looks;   // The state of the files at the last attempt to load.
-    std::vector<Look> before;  // The state at the last check.
+    std::vector<Look> looks;   // The state of the files at the last attempt to load them.
+    std::vector<Look> before;  // The state of the files at the last check.
     bool is_last_good = true;
   };
   static std::vector<Look> look_at(const std::vector<std::string>& files);
@@ -111,9 +113,9 @@ class Certificates {
   std::vector<tls::Expiry> expiries_;  // Of the listeners.
   std::list<Client> clients_;
   std::vector<metrics::GaugeFunction> gauges_;
-  std::optional<HttpsSettings> settings_;  // The settings that the certificates were loaded with.
-  std::vector<Look> looks_;                // The state of the files at the last attempt to load.
-  bool is_last_good_ = true;               // The result of that attempt.
+  std::optional<HttpsSettings> settings_;  // The settings with which the certificates were loaded.
+  std::vector<Look> looks_;                // The state of the files at the last attempt to load them.
+  bool is_last_good_ = true;               // The result of the last attempt to load the files.
   Health::Check check_;
   std::condition_variable wake_;
   bool is_stopping_ = false;

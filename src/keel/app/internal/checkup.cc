@@ -26,7 +26,8 @@ void Checkup::update() {
 }
 
 void Checkup::watch_disks() {
-  if (registrar_.platform.is_simulated()) return;  // The simulated disk is not a file system of this machine.
+  // In a simulation, the disk is simulated, so the file system of this machine is not checked.
+  if (registrar_.platform.is_simulated()) return;
   const Settings& now = registrar_.now();
   std::vector<std::string> folders;
   const auto add_folder_of = [&folders](const std::string& file) {
@@ -37,7 +38,7 @@ void Checkup::watch_disks() {
     if (sink.to == telemetry::LogSink::To::File && now.logging.enabled) add_folder_of(sink.path);
   }
   const HealthSettings& from = now.monitoring.health;
-  disks_ = {};  // Each name is used once.
+  disks_ = {};  // Removes the earlier check first, because each name can be used only once.
   disks_ = check_disk_space(registrar_.health, std::move(folders), from.disk_free_min, from.check_timeout);
 }
 

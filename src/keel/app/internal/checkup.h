@@ -17,12 +17,13 @@ class Checkup {
   Checkup(const Registrar& registrar, Workers& workers, const Storage& storage)
       : registrar_(registrar), workers_(workers), storage_(storage) {}
 
-  // Starts the checks and waits for the first results, so that a service that reports ready is ready. There are none if
-  // monitoring.enabled is false.
+  // Starts the checks and waits for the first results, so that the service does not report that it is ready before
+  // these results are known. No checks are started if monitoring.enabled is false.
   void start();
-  // The configuration has changed: the check of the disks now uses the folders and the limit of the new settings.
+  // Applies a changed configuration: the check of the disks uses the folders and the limit of the new settings from
+  // then on.
   void update();
-  // /healthz, /readyz and /startupz.
+  // Adds the pages /healthz, /readyz and /startupz.
   void add_pages(telemetry::AdminPages& pages);
 
  private:

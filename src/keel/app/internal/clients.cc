@@ -123,7 +123,7 @@ void Clients::start(Entry& entry) {
   const http::ProxyRules proxies = http::ProxyRules::make(entry.options.proxy, entry.options.no_proxy).value();
   if (proxies.http() || proxies.https()) {
     const auto name = [](const std::optional<http::Proxy>& proxy) { return proxy ? proxy->name() : "none"; };
-    log.info("a client goes through a proxy", log::field("client", entry.options.name),
+    log.info("an HTTP client uses a proxy", log::field("client", entry.options.name),
              log::field("http", name(proxies.http())), log::field("https", name(proxies.https())));
   }
   auto client = std::make_unique<http::SharedClient>(workers_.runtime().workers(), entry.options);

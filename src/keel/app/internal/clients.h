@@ -1,6 +1,6 @@
-// keel/app/internal/clients.h — the HTTP clients of an App: a lazy module "client NAME" for each.
+// keel/app/internal/clients.h — the HTTP clients of an App; each client is a lazy module "client NAME".
 //
-// Threads: add() and get() on any thread; warn_of_unknown() on the main thread.
+// Threads: call add() and get() on any thread, and warn_of_unknown() on the main thread.
 
 #pragma once
 
@@ -27,16 +27,17 @@ class Clients {
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
-  // Adds the module that makes the client, and returns its name. A client's name that is already in use is a bug.
-  // InvalidArgument: its base_url or its proxy is invalid. The other errors are those of tls::ClientContext::make().
+  // Adds the module that makes the client, and returns its name. A name that another client already uses is a bug.
+  // InvalidArgument: the base_url or the proxy of the client is invalid. The other errors are those of
+  // tls::ClientContext::make().
   Result<std::string> add(http::ClientOptions options);
-  // The client `name`, whose module must be running.
+  // Returns the client `name`; its module must be running.
   http::SharedClient& get(std::string_view name) const;
   // Logs a warning for each section of network.clients whose client the application does not use.
   void warn_of_unknown() const;
 
  private:
-  // TLS with the roots of the system, which are read at the first use of https; this takes some milliseconds.
+  // TLS with the roots of the system, which are read when https is first used; reading them takes some milliseconds.
   class SystemTrust final : public TransportLayers {
     Result<Endpoint> put_over(Endpoint plain, std::string_view host, std::string_view received) override;
 
@@ -48,7 +49,7 @@ class Clients {
     std::unique_ptr<http::SharedClient> client;
   };
   const Entry* find(std::string_view name) const noexcept;
-  // Returns the layers for the files that its settings name, or null.
+  // Returns the layers that use the certificate files named by the client's settings, or null.
   Result<TransportLayers*> configure(http::ClientOptions& options);
   void start(Entry& entry);
   void stop(Entry& entry);

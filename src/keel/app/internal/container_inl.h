@@ -1,4 +1,4 @@
-// The typed functions around Binding, with which the container makes objects.
+// The typed functions around a Binding, by which the container makes objects.
 
 #pragma once
 
@@ -63,7 +63,9 @@ void describe_needs(Binding& binding, Types<N...>) {
 
 template <class I, class T, class... N, std::size_t... At>
 auto constructor(Types<N...>, std::index_sequence<At...>) {
-  static_assert(std::is_constructible_v<T, N&...>, "the service is constructed from references to its dependencies");
+  static_assert(std::is_constructible_v<T, N&...>,
+                "the service must be constructible from references to its "
+                "dependencies");
   return [](void* at, [[maybe_unused]] void* const* needs) -> Result<void*> {
     return as_provided<I>(::new (at) T(*static_cast<N*>(needs[At])...));
   };
@@ -76,12 +78,12 @@ consteval void refuse_to_need_oneself(Types<N...>) {
   }
 }
 
-// I provided by constructing a T.
+// Provides I by constructing a T.
 template <class I, class T>
 Binding describe() {
-  static_assert(std::is_class_v<I> && std::is_class_v<T>, "a service is a class");
+  static_assert(std::is_class_v<I> && std::is_class_v<T>, "a service must be a class");
   static_assert(!std::is_abstract_v<T>,
-                "an abstract class is provided by an implementation: singleton<Clock, SystemClock>()");
+                "an abstract class must be provided by an implementation: singleton<Clock, SystemClock>()");
   using Needs = ClassNeeds<T>;
   refuse_to_need_oneself<I, T>(Needs{});
   Binding binding;
@@ -112,7 +114,7 @@ inline constexpr bool is_unique_ptr<std::unique_ptr<T>> = true;
 template <class I, class Held>
 Result<void*> provided_by(Held* held) noexcept {
   if constexpr (is_unique_ptr<Held>) {
-    if (*held == nullptr) return fail(Code::Internal, "the factory gave a null pointer");
+    if (*held == nullptr) return fail(Code::Internal, "the factory returned a null pointer");
     return as_provided<I>(held->get());
   } else {
     return as_provided<I>(held);
@@ -136,10 +138,10 @@ auto caller(F factory, Types<N...>, std::index_sequence<At...>) {
   };
 }
 
-// I provided by calling `factory`, which gives a T, a std::unique_ptr<T>, or a Result of either.
+// Provides I by calling `factory`, which returns a T, a std::unique_ptr<T>, or a Result of either.
 template <class I, class F>
 Binding describe(F factory) {
-  static_assert(std::is_class_v<I>, "a service is a class");
+  static_assert(std::is_class_v<I>, "a service must be a class");
   using Needs = CallableNeeds<F>;
   using Given = decltype([]<class... N>(Types<N...>) -> decltype(std::declval<F&>()(std::declval<N&>()...)) {
     return std::declval<F&>()(std::declval<N&>()...);

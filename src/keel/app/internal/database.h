@@ -13,7 +13,7 @@
 
 namespace keel::app::internal {
 
-// Opens the database and applies its migrations; for SQLite, its folder is created.
+// Opens the database and applies its migrations; for SQLite, also creates the folder of the file.
 Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, const Platform& platform);
 
 db::sqlite::DatabaseOptions sqlite_options(const Settings& settings);

@@ -8,8 +8,8 @@
 
 namespace keel::app::internal {
 
-// Calls `f(setting, option)` for each setting that maps directly to an option. Settings and options are those of the
-// database, const or not.
+// Calls `f(setting, option)` for each setting that maps directly to an option of the database. Each of the two structs
+// may be const.
 template <class Settings, class Options, class F>
 void each_database_option(Settings& settings, Options& options, F f) {
   f(settings.path, options.path);
@@ -24,7 +24,7 @@ void each_database_option(Settings& settings, Options& options, F f) {
   f(settings.hold_max, options.writer.hold_max);
 }
 
-// The same for PostgreSQL.
+// Does the same for the options of PostgreSQL.
 template <class Settings, class Options, class F>
 void each_postgres_option(Settings& settings, Options& options, F f) {
   f(settings.connections, options.connections);

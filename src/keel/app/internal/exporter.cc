@@ -15,11 +15,13 @@ Exporter::Exporter(const Registrar& registrar, Logging& logging, Workers& worker
                    logging.writer()->expose(registrar.metrics);
                    const Program& program = registrar.program;
                    registrar.metrics
-                       .gauge("keel_build_info", "Always 1: the version of Keel and the compiler that built it",
+                       .gauge("keel_build_info",
+                              "Always 1; the labels name the version of Keel and the compiler that "
+                              "built it",
                               {{"version", keel_version()}, {"compiler", keel_compiler()}})
                        .set(1);
                    registrar.metrics
-                       .gauge("app_build_info", "Always 1: the name and the version of the application",
+                       .gauge("app_build_info", "Always 1; the labels name the application and its version",
                               {{"name", program.name}, {"version", program.version}})
                        .set(1);
                    prometheus_ = std::make_unique<telemetry::Prometheus>(registrar.metrics);
@@ -27,8 +29,9 @@ Exporter::Exporter(const Registrar& registrar, Logging& logging, Workers& worker
                  }});
 }
 
-// Samples the metrics that each worker measures about itself. This worker samples now. The other workers are only asked
-// to sample, because nothing here can wait for them; a scrape shows the samples of the previous one.
+// Samples the metrics that each worker measures about itself. The worker that runs this function samples immediately.
+// The other workers are only asked to sample, because this function cannot wait for them; so a scrape shows the values
+// that those workers sampled at the previous scrape.
 void Exporter::sample() {
   registrar_.metrics.sample();
   io::Runtime& runtime = workers_.runtime();

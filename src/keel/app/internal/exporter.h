@@ -17,7 +17,7 @@ namespace keel::app::internal {
 
 class Exporter {
  public:
-  // There is no module without monitoring.enabled.
+  // The module is not added if monitoring.enabled is false.
   Exporter(const Registrar& registrar, Logging& logging, Workers& workers);
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;

@@ -10,9 +10,10 @@
 
 namespace keel::app::internal {
 
-// InvalidArgument when `address` is neither an IP address nor unix:/path.
+// Returns InvalidArgument if `address` is neither an IP address nor unix:/path.
 Result<Address> listen_address_of(const std::string& address, std::uint16_t port);
-// Zero for an empty text. InvalidArgument when `socket_mode` is not a mode, or when the address is not a Unix socket.
+// Returns zero for an empty text. Returns InvalidArgument if `socket_mode` is not a mode, or if the address is not that
+// of a Unix socket.
 Result<std::uint32_t> socket_mode_of(const std::string& address, const std::string& socket_mode);
 
 }  // namespace keel::app::internal

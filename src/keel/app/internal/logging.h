@@ -1,6 +1,6 @@
 // keel/app/internal/logging.h — the log of an App and its reports of crashes: the module "logs".
 //
-// Threads: made and destroyed on the main thread; writer() and flush() on any once the module runs.
+// Threads: make and destroy it on the main thread; call writer() and flush() on any thread once the module runs.
 
 #pragma once
 
@@ -15,13 +15,13 @@ namespace keel::app::internal {
 
 class Logging {
  public:
-  // Sets the properties of log rings that are created from now on, and the recorded level.
+  // Sets the properties of the log rings that are created from now on, and the level from which lines are recorded.
   explicit Logging(const Registrar& registrar);
   ~Logging();
   Logging(const Logging&) = delete;
   Logging& operator=(const Logging&) = delete;
 
-  // Crashes are reported from this call on. Errors: logging.crash_file cannot be opened.
+  // From this call on, crashes are reported. Errors: logging.crash_file cannot be opened.
   Result<> handle_crashes();
   // Null before the module has started.
   telemetry::LogWriter* writer() noexcept { return writer_.get(); }

@@ -9,8 +9,8 @@
 
 namespace keel::app::internal {
 
-// Calls `f(key, setting, option)` for each setting that is an option without conversion. `settings` and `options` may
-// be const.
+// Calls `f(key, setting, option)` for each setting that is passed to an option without conversion. `settings` and
+// `options` may be const.
 template <class Settings, class Options, class F>
 void each_peer_option(Settings& settings, Options& options, F f) {
   f("max_frame", settings.frame_bytes_max, options.frame_bytes_max);
@@ -32,7 +32,7 @@ void each_message_server_option(Settings& settings, Options& options, F f) {
   f("drain_timeout_sec", settings.drain, options.drain);
 }
 
-// Of its sessions. The heartbeat is that of the connections.
+// Of its sessions. Sessions use the heartbeat of their connections.
 template <class Settings, class Options, class F>
 void each_session_option(Settings& settings, Options& options, F f) {
   f("expiry_sec", settings.expiry, options.expiry);

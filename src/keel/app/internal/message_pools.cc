@@ -152,7 +152,8 @@ void MessagePools::expose(Entry& entry, const messages::Pool& pool, std::vector<
       [p] { return static_cast<double>(p->stats().failed); }, here));
 }
 
-// All requests have ended, because their senders stop before the pool. One-way messages may still be queued.
+// All requests have ended at this point, because their senders stop before the pool. One-way messages may still be
+// queued at this point.
 void MessagePools::stop(Entry& entry) {
   entry.check = {};
   io::Runtime& runtime = workers_.runtime();

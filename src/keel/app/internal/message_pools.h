@@ -1,8 +1,8 @@
-// keel/app/internal/message_pools.h — the pools of connections for messages of an App: a lazy module "messages NAME"
-// for each.
+// keel/app/internal/message_pools.h — the pools of connections for messages of an App; each pool is a lazy module
+// "messages NAME".
 //
-// Threads: add() and get() on any thread; warn_of_unknown() on the main thread. The functions of pages run where
-//          telemetry/admin_pages.h says.
+// Threads: call add() and get() on any thread, and warn_of_unknown() on the main thread. telemetry/admin_pages.h says
+//          on which threads the functions of pages run.
 
 #pragma once
 
@@ -32,15 +32,15 @@ class MessagePools {
   MessagePools(const MessagePools&) = delete;
   MessagePools& operator=(const MessagePools&) = delete;
 
-  // Adds the module that makes the pool, and returns its name. A pool's name that is already in use is a bug.
-  // InvalidArgument: there are no endpoints, or one of them is malformed. Other errors are those of
+  // Adds the module that makes the pool, and returns its name. A name that another pool already uses is a bug.
+  // InvalidArgument: the pool has no endpoints, or an endpoint is malformed. The other errors are those of
   // tls::ClientContext::make().
   Result<std::string> add(std::string_view name, messages::PoolOptions&& options);
-  // The pool `name`, whose module must be running.
+  // Returns the pool `name`; its module must be running.
   messages::SharedPool& get(std::string_view name) const;
   // Logs a warning for each section of network.pools whose pool the application does not use.
   void warn_of_unknown() const;
-  // Adds /admin/message_pools if there is a pool.
+  // Adds the page /admin/message_pools if a pool exists.
   void add_pages(telemetry::AdminPages& pages);
 
  private:

@@ -44,11 +44,11 @@ struct WorkerRow {
 
 }  // namespace
 
-// The part of one worker; made, used and destroyed on that worker.
+// The server's part on one worker; it is made, used and destroyed on that worker.
 struct Messages::OnWorker {
   OnWorker(Messages& owner, io::Loop& on) : of(owner), loop(on) {}
 
-  // Serves until stopping() is set, and then drains.
+  // Serves until `stopping` is set, and then drains.
   static Task<> run(OnWorker& worker);
   static Task<> accept(OnWorker& worker, Listener& listener);
   void begin() {
@@ -239,7 +239,7 @@ Result<> Messages::start() {
     const std::lock_guard lock(mutex_);
     on_workers_ = std::move(started);
   }
-  // The first listener of port 0 determines the port for all.
+  // If port 0 is configured, the first listener determines the port for all listeners.
   if (!on_workers_.empty()) {
     const std::lock_guard lock(address_mutex_);
     address_ = on_workers_.front()->address;
@@ -266,7 +266,8 @@ Result<> Messages::begin(io::Loop& loop, const std::vector<int>& inherited,
     return {};
   };
   if (!inherited.empty()) {
-    // If there are fewer sockets than workers, workers share them; if there are more, a worker has several.
+    // If there are fewer sockets than workers, several workers share a socket; if there are more, some workers have
+    // several sockets.
     const int sockets = static_cast<int>(inherited.size());
     worker->is_first = loop.index() < sockets;
     listen.shared = sockets < workers;
@@ -323,13 +324,14 @@ void Messages::stop() {
   io::Runtime& runtime = workers_.runtime();
   const bool ends = succession_.after_stop(is_kept_) == http::Listening::Ends;
   each([ends](OnWorker& worker) {
-    // From now on the kernel refuses new connections, which would otherwise be accepted and then reset.
+    // From now on the kernel rejects new connections; otherwise the kernel would accept and then reset these
+    // connections.
     for (const Listener& listener : worker.listeners) {
       if (ends && worker.is_first) worker.loop.engine().turn_away(listener.native_handle());
     }
     worker.stopping.set();
   });
-  // A handler that ignores the stop is reported when common.stop_timeout ends.
+  // This wait has no limit, because a handler that ignores the stop is reported when common.stop_timeout ends.
   runtime.wait_until(
       [this] { return std::ranges::all_of(on_workers_, [](const auto& worker) { return worker->has_ended.load(); }); },
       Duration::forever());
@@ -398,7 +400,7 @@ WorkerRow row_of(int worker, messages::Server& server, std::size_t sessions, Ins
     row.peers.push_back({peer.address().to_string(), std::string(peer.identity()), peer.queued_bytes(),
                          peer.outstanding(), peer.handling(), (now - peer.last_received()).count_seconds()});
   });
-  // The peers with the most unsent bytes come first.
+  // The peers with the most unsent bytes come first in the list.
   std::ranges::sort(row.peers, std::greater(), &PeerRow::queued_bytes);
   if (row.peers.size() > peers_shown_max) row.peers.resize(peers_shown_max);
   return row;

@@ -1,11 +1,11 @@
 // keel/app/internal/messages.h — the server of an App for messages and sessions: the module "messages".
 //
-// Each worker has its own listeners, messages::Server and, if there are sessions, sessions::Server; all of them share
+// Each worker has its own listeners, messages::Server and, if there are sessions, sessions::Server; all workers share
 // one registry of sessions.
 //
-// Threads:  constructed, given its handlers and destroyed on the main thread; address() on any thread. The functions of
-//           pages run where telemetry/admin_pages.h says.
-// Lifetime: its handlers outlive the module.
+// Threads:  construct it, give it its handlers and destroy it on the main thread; call address() on any thread.
+//           telemetry/admin_pages.h says on which threads the functions of pages run.
+// Lifetime: the handlers must outlive the module.
 
 #pragma once
 
@@ -39,13 +39,13 @@ class Messages {
   Messages& operator=(const Messages&) = delete;
   ~Messages();
 
-  // A key that is set in the configuration overrides `options`. Call each function at most once (checked).
-  // InvalidArgument: network.messages.address is malformed. Other errors are those of Certificates::load().
+  // A key that is set in the configuration overrides `options`. Call each of these functions at most once (checked).
+  // InvalidArgument: network.messages.address is malformed. The other errors are those of Certificates::load().
   Result<> serve(const messages::Handlers& handlers, messages::ServerOptions&& options);
   Result<sessions::Registry*> serve(const sessions::Handlers& handlers, sessions::ServerOptions&& options);
 
   bool is_served() const noexcept { return is_served_; }
-  // The address at which the server listens while the module runs; before that, the configured one.
+  // The address at which the server listens while the module runs; before the module runs, the configured address.
   Address address() const;
   // "127.0.0.1:7000", "127.0.0.1:7000 (TLS)", "unix:/run/devices.sock"
   std::string place() const;
@@ -55,14 +55,14 @@ class Messages {
   Duration drain_timeout() const noexcept { return is_served_ ? limits_.drain : Duration(); }
 
   void add_module();
-  // Adds the listening sockets that a successor process may take over.
+  // Adds the listening sockets, which a successor process may take over.
   void share(std::vector<Succession::Shared>& servers);
-  // /admin/messages and, with sessions, /admin/sessions.
+  // Adds the pages /admin/messages and, if there are sessions, /admin/sessions.
   void add_pages(telemetry::AdminPages& pages);
 
  private:
   struct OnWorker;
-  // The options that come from the configuration and that a reload can change.
+  // The options that the configuration sets and a reload can change.
   struct Limits {
     messages::PeerOptions peer;
     std::size_t connections_max = 0;  // Of all workers.
@@ -73,20 +73,20 @@ class Messages {
   };
   template <class F>
   static void each_option(const MessagesSettings& from, Limits& to, F f);
-  // The limits at the start, with the keys that have changed since then: a reload that is rolled back thus restores the
-  // old values.
+  // The limits at the start, with the values of all keys that have changed since then, so that a reload that is rolled
+  // back restores the old values.
   Limits limits_of(const MessagesSettings& now) const;
   void change(const MessagesSettings& now);
   std::size_t connections_max_of_worker() const noexcept;
   Result<> prepare();
   Result<> start();
-  // Starts the server of the loop's worker, and adds it to `started`.
+  // Starts the server of the loop's worker, and adds the server to `started`.
   Result<> begin(io::Loop& loop, const std::vector<int>& inherited, std::vector<std::unique_ptr<OnWorker>>& started);
   messages::ServerOptions options_on(OnWorker& worker) const;
   void stop();
   Result<> check() const;
   std::vector<int> duplicate_listeners();
-  // Calls f(OnWorker&) on each worker that has one.
+  // Calls f(OnWorker&) on each worker that runs a server.
   template <class F>
   void each(F f);
   void write_json(Buffer& out);
@@ -107,12 +107,13 @@ class Messages {
   Limits limits_at_start_, limits_;
   bool is_served_ = false;
   bool is_kept_ = false;
-  // Handlers read the address, so no thread holds this lock while it waits for a worker.
+  // Handlers read the address, so no thread may hold this lock while that thread waits for a worker.
   mutable std::mutex address_mutex_;
   Address address_;                                    // Set by serve().
-  mutable std::mutex mutex_;                           // Guards on_workers_, also while each() calls its f.
-  std::vector<std::unique_ptr<OnWorker>> on_workers_;  // One for each worker, while the module runs.
-  std::atomic<bool> has_failed_ = false;               // A worker has stopped accepting connections after an error.
+  mutable std::mutex mutex_;                           // Guards on_workers_, also while each() calls `f`.
+  std::vector<std::unique_ptr<OnWorker>> on_workers_;  // While the module runs, one element for each worker.
+  // Whether a worker has stopped accepting connections after an error.
+  std::atomic<bool> has_failed_ = false;
   Health::Check check_;
   config::Applier applier_;
 };

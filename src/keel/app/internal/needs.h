@@ -1,4 +1,4 @@
-// The dependencies of a class or a callable, as types: read from the parameters of its constructor or of its call
+// Finds the dependencies of a class or a callable, as types, from the parameters of its constructor or of its call
 // operator.
 
 #pragma once
@@ -16,7 +16,7 @@ struct Types {
 
 inline constexpr std::size_t needs_max = 16;
 
-// Stands for an argument of any class type except the one under construction, so that the copy constructor is not a
+// Stands for an argument of any class type except the class under construction, so that the copy constructor is not a
 // candidate.
 template <class Owner, class T>
 concept Injectable = std::is_class_v<T> && !std::is_same_v<std::remove_cv_t<T>, Owner>;
@@ -28,9 +28,9 @@ struct Any {
   operator T&() const noexcept;
 };
 
-// A friend function is declared by Parameter and defined, with the type, by Found: the compiler makes a Found when it
-// converts a Learn to the type of the constructor's parameter. Each friend function is defined once and always with the
-// same type, so the result does not depend on the order of compilation.
+// A friend function is declared by Parameter, and defined by Found with the type as its result: the compiler
+// instantiates a Found when it converts a Learn to the type of the constructor's parameter. Each friend function is
+// defined once, and always with the same type, so the result does not depend on the order of compilation.
 template <class Owner, std::size_t I>
 struct Parameter {
 #ifndef __clang__
@@ -93,7 +93,7 @@ struct Parameters;
 template <class R, class... A>
 struct Parameters<R(A...)> {
   static_assert((... && (std::is_lvalue_reference_v<A> && std::is_class_v<std::remove_reference_t<A>>)),
-                "each dependency of a service is a reference to a class: Clock& or const Settings&");
+                "each dependency of a service must be a reference to a class: Clock& or const Settings&");
   static_assert(sizeof...(A) <= needs_max, "a service can depend on at most 16 others");
   using type = Types<std::remove_reference_t<A>...>;
 };

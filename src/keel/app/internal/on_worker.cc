@@ -8,7 +8,7 @@
 namespace keel::app::internal {
 namespace {
 
-// Lives on the stack of the waiting thread, which returns only after it has seen the end of the task.
+// The object is on the stack of the waiting thread, which returns only after it has seen that the task has ended.
 struct Run : Job, Start<void> {
   explicit Run(FunctionRef<Task<>()> m) noexcept : Job(&run_it), make(m) {}
   static void run_it(Job& job) noexcept {

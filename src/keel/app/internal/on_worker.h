@@ -1,8 +1,8 @@
-// keel/app/internal/on_worker.h — runs a task on the first worker's loop and waits for its end: for modules, whose
-// start and stop do not run on a worker.
+// keel/app/internal/on_worker.h — runs a task on the first worker's loop and waits until the task ends: for modules,
+// whose start and stop do not run on a worker.
 //
-// Threads:  any thread but a worker's, while the loop runs.
-// Lifetime: objects that the task refers to outlive the call.
+// Threads:  call it on any thread that is not a worker, while the loop runs.
+// Lifetime: objects that the task refers to must outlive the call.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace keel::app::internal {
 
-// `make` is called on the loop.
+// `make` is called on the loop's thread.
 Result<> run_on_first(io::Runtime& runtime, FunctionRef<Task<>()> make);
 
 }  // namespace keel::app::internal

@@ -36,7 +36,7 @@ Result<> with_remedy(Result<> listening, const Address& address, std::string_vie
   switch (listening.error().errno_value()) {
     case EADDRINUSE:
       return std::move(listening).because("another process listens there: stop it (" + finder +
-                                          " names it), or change " + key);
+                                          " shows its name), or change " + key);
     case EACCES:
       if (address.is_unix()) {
         return std::move(listening).because(
@@ -103,7 +103,7 @@ std::vector<LogSink> sinks_of(const Settings& settings) {
     sinks.push_back(std::move(sink));
   }
   if (!settings.logging.enabled) {
-    // No thread reads this ring, and almost no records are made.
+    // No thread reads this ring, which gets almost no records.
     LogSink nowhere;
     nowhere.to = LogSink::To::Function;
     nowhere.write = [](std::string_view) {};
@@ -140,7 +140,7 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.limits = limits_of(from);
   options.indent_json = settings.container.indent_json;
   options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
-  // The check of the settings has made sure that the mode and each of the networks are valid.
+  // The check of the settings has already made sure that the mode and each network are valid.
   if (address.is_unix()) options.listen.socket_mode = from.http.listen_mode().value();
   for (const std::string& proxy : from.http.trusted_proxies) {
     options.trusted_proxies.push_back(Network::parse(proxy).value());

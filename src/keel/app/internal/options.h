@@ -1,4 +1,4 @@
-// keel/app/internal/options.h — converts the settings of an App to the options of its parts.
+// keel/app/internal/options.h — converts the settings of an App to the options of the App's parts.
 
 #pragma once
 
@@ -15,24 +15,24 @@
 
 namespace keel::app::internal {
 
-// The level at which lines must be recorded: the most verbose one in the settings.
+// The level from which lines must be recorded: the most verbose level in the settings.
 Level recorded_level(const Settings& settings);
-// A sink whose format is not set writes text if it is standard error and standard error is a terminal at the time of
-// the call; otherwise it writes JSON.
+// A sink without a configured format writes text if the sink is standard error and standard error is a terminal at the
+// time of the call; otherwise it writes JSON.
 std::vector<telemetry::LogSink> sinks_of(const Settings& settings);
 telemetry::LogWriterOptions log_options(const Settings& settings);
 io::RuntimeOptions runtime_options(const Settings& settings);
 http::Limits limits_of(const NetworkSettings& network);
-// The options without metrics and without TLS.
+// The options, except for metrics and TLS.
 http::ServerOptions server_options(const Settings& settings, const Address& address);
 
 // The options for TLS; `https` must be enabled.
 tls::ServerOptions tls_options(const HttpsSettings& https);
 
-// The configuration key with which a user can change `address`. If `keys` is "network.http.", it is
+// The configuration key by which a user can change `address`. For example, if `keys` is "network.http.", the result is
 // "network.http.port".
 std::string key_of_place(const Address& address, std::string_view keys);
-// Adds a remedy to the error of listening at an address that is in use, not permitted or not an address of this
+// Adds a remedy to the error of listening at an address that is in use, is not permitted, or does not belong to this
 // machine. The configuration keys of the address begin with `keys`, such as "network.http.".
 Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys);
 

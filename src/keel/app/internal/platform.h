@@ -1,6 +1,6 @@
-// keel/app/internal/platform.h — the base of an App: the system, or a test's replacement for it (TestApp).
+// keel/app/internal/platform.h — what an App runs on: the system, or a test's replacement for the system (TestApp).
 //
-// Lifetime: objects that it refers to outlive the App.
+// Lifetime: the objects that a Platform refers to must outlive the App.
 
 #pragma once
 
@@ -17,16 +17,16 @@
 namespace keel::app::internal {
 
 struct Platform {
-  // The App is part of a test: it has no signal handling, no crash reports, no inherited sockets, and a start that
-  // fails throws std::runtime_error instead of ending the process.
+  // Whether the App is part of a test. Such an App has no signal handling, no crash reports and no inherited sockets,
+  // and a start that fails throws std::runtime_error instead of ending the process.
   bool is_test = false;
-  // Receives the lines of the log in a test. Empty: the lines go to the sinks of the settings.
+  // In a test, receives the lines of the log. Empty: the lines go to the sinks in the settings.
   Function<void(std::string_view)> log = {};
-  // Creates the event loops of a simulation; then no part of the App starts a thread. Empty: the workers are threads.
+  // In a simulation, creates the event loops; no part of the App then starts a thread. Empty: the workers are threads.
   Function<std::unique_ptr<io::Runtime>()> loops = {};
-  // Runs blocking work of the database and the pools in a simulation; else null.
+  // In a simulation, runs the blocking work of the database and of the pools; otherwise null.
   Executor* executor = nullptr;
-  // The VFS of SQLite on the simulated disk; only in a simulation.
+  // In a simulation, the VFS of SQLite on the simulated disk.
   const char* vfs = nullptr;
   // Resolves host names to addresses. Empty: the system's.
   Function<Result<std::vector<Address>>(const std::string& host)> look_up = {};

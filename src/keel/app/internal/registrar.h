@@ -1,12 +1,12 @@
-// keel/app/internal/registrar.h — the object that each system of an App receives, and with which it registers its
-// parts.
+// keel/app/internal/registrar.h — the object that each system of an App receives, and through which the system
+// registers its modules, settings, metrics, health checks and pages.
 //
-// A system is a part of an App with a name of its own: Logging, Workers, AdminServer. Its constructor adds its modules
-// to the lifecycle, its appliers to the configuration and its series to the registry; its health checks exist while its
-// modules run, and its pages are added if there is an admin listener.
+// A system is a named part of an App: Logging, Workers, AdminServer. The constructor of a system adds its modules to
+// the lifecycle, its appliers to the configuration and its series to the registry; the system's health checks exist
+// while its modules run, and its pages are added if the App has an admin listener.
 //
-// Lifetime: everything in it outlives the systems.
-// Threads:  each member documents its own.
+// Lifetime: everything that a Registrar refers to outlives the systems.
+// Threads:  each member documents its own rules.
 
 #pragma once
 
@@ -25,7 +25,7 @@ namespace keel::app::internal {
 
 struct Registrar {
   const Program& program;    // The name and the version of the service.
-  const Settings& settings;  // The settings at the start.
+  const Settings& settings;  // The settings at the time of the start.
   const Settings& (*settings_in)(const void* value);
   config::Versions& config;
   Lifecycle& lifecycle;
@@ -33,7 +33,7 @@ struct Registrar {
   Health& health;
   const Platform& platform;
 
-  // The settings that are in force.
+  // The settings that are currently in effect.
   const Settings& now() const noexcept { return settings_in(config.value()); }
 
   // Adds a module to the lifecycle.

@@ -82,7 +82,7 @@ void Reloads::count(bool is_good) {
 }
 
 void Reloads::add_pages(telemetry::AdminPages& pages) {
-  // The page has the output of --print-config. The page may be read while a reload makes the next configuration.
+  // The page shows what --print-config prints. The page may be read while a reload prepares the next configuration.
   pages.add("/admin/config", [&config = registrar_.config](http::Request&) {
     return http::Response::text(http::Status::Ok, config.describe(), "application/yaml");
   });

@@ -1,6 +1,6 @@
 // keel/app/internal/reloads.h — reloads the configuration, and reports the result.
 //
-// Threads: the main thread; the page on any.
+// Threads: the main thread; the page is served on any thread.
 
 #pragma once
 
@@ -18,7 +18,8 @@ class Reloads {
   explicit Reloads(const Registrar& registrar);
 
   // Loads the configuration and applies it, logs each difference or each mistake, and reopens log files by their path.
-  // Replaced secrets are overwritten in memory later, after every worker of `runtime` has reached its event loop once.
+  // Secrets that were replaced are overwritten in memory later, after every worker of `runtime` has reached its event
+  // loop once.
   void reload(Logging& logging, Checkup& checkup, io::Runtime& runtime);
   // /admin/config.
   void add_pages(telemetry::AdminPages& pages);

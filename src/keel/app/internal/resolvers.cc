@@ -35,7 +35,7 @@ void Resolvers::start() {
 
 void Resolvers::stop() {
   workers_.runtime().each([this](io::Loop& loop) { resolvers_[static_cast<std::size_t>(loop.index())].reset(); });
-  // The result of a lookup that is under way is dropped; the lookup ends before the loops do.
+  // The results of lookups in progress are dropped; the lookups end before the loops end.
   lookups_->stop(registrar_.settings.common.stop_timeout / 2);
   lookups_.reset();
 }

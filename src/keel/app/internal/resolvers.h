@@ -1,6 +1,6 @@
 // keel/app/internal/resolvers.h — resolves host names for the clients and pools of an App: the lazy module "resolver".
 //
-// Threads: made and destroyed on the main thread; of() on the worker whose loop it is given, while the module runs.
+// Threads: make and destroy it on the main thread; call of() on the worker whose loop is passed, while the module runs.
 
 #pragma once
 

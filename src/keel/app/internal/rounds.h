@@ -1,8 +1,8 @@
 // keel/app/internal/rounds.h — calls a function after every worker has reached its event loop once: by then, no worker
-// still uses a value that it read before the call, unless it kept the value across an await.
+// still uses a value that the worker read before the call, unless a task kept the value across an await.
 //
 // Threads:  begin() on the main thread; the last worker that reaches its loop calls the function.
-// Lifetime: must outlive the runtime.
+// Lifetime: a Rounds must outlive the runtime.
 
 #pragma once
 

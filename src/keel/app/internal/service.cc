@@ -92,14 +92,15 @@ Result<> Service::start() {
     part.is_kept = inherited.is_kept;
     result = addresses_.report(part.name, part.server->start(workers_.runtime(), inherited.sockets));
   });
-  if (!result) stop();  // Stops a server that has started, before the workers end.
+  if (!result) stop();  // Stops the servers that have started, before the workers end.
   return result;
 }
 
 void Service::drain() {
   const Duration timeout = registrar_.now().network.http.drain_timeout;
   const Instant until = Host::current().now() + timeout;
-  // Drains all servers together; otherwise the last one would accept new connections while the first one drains.
+  // Drains all servers at the same time, because otherwise the last server would accept new connections while the first
+  // server drains.
   each([&](Part& part) {
     const http::Listening listening = succession_.after_stop(part.is_kept);
     part.server->begin_drain(
@@ -127,25 +128,25 @@ void Service::check_limits(std::uint64_t message_connections) {
   const http::Limits& limits = registrar_.settings.network.http.server.limits;
   const std::uint64_t listeners = (plain_.server != nullptr ? 1 : 0) + (secure_.server != nullptr ? 1 : 0);
   const std::uint64_t workers = static_cast<std::uint64_t>(workers_.runtime().workers());
-  // The descriptors of each worker (engine, listener, database connection), and the descriptors of files, the admin
-  // listener and the application.
+  // The descriptors that each worker uses (engine, listener, database connection), and those of files, of the admin
+  // listener and of the application.
   const std::uint64_t others = 128 + 16 * workers;
   const std::uint64_t needed = listeners * limits.connections_max + message_connections + others;
   if (descriptors_max_ < needed) {
     log.warn(
-        "the limit of file descriptors is too low for network.http.max_connections; accepting will pause when they run "
-        "out",
+        "the limit of file descriptors is too low for network.http.max_connections; accepting will pause when the "
+        "descriptors run out",
         log::field("limit", descriptors_max_), log::field("needed", needed), log::field("listeners", listeners),
         log::field("max_connections", limits.connections_max), log::field("message_connections", message_connections),
         log::field("others", others),
         log::field("remedy",
-                   "raise RLIMIT_NOFILE to the value of needed, which counts max_connections once for each listener, "
+                   "raise RLIMIT_NOFILE to the value of `needed`, which counts max_connections once for each listener, "
                    "or lower max_connections"));
   }
   if (limits.bodies_bytes_max / workers < limits.body_bytes_max) {
     log.warn(
-        "a worker's share of network.http.max_body_memory is smaller than network.http.max_body; larger bodies will "
-        "get 503",
+        "a worker's share of network.http.max_body_memory is smaller than network.http.max_body; a body larger than "
+        "this share will get 503",
         log::field("share", limits.bodies_bytes_max / workers), log::field("max_body", limits.body_bytes_max));
   }
 }
@@ -157,7 +158,7 @@ void Service::add_pages(telemetry::AdminPages& pages) {
              .text = [this](Buffer& out) { telemetry::write_stage_times_text(out, stage_times()); }});
 }
 
-// The sums over all servers of the router; the order of the routes is the same in all of them.
+// The sums over all servers of the router; all servers have the routes in the same order.
 std::vector<http::RouteStages> Service::stage_times() {
   std::vector<http::RouteStages> times = server()->stage_times();
   if (server() == secure_.server.get() || secure_.server == nullptr) return times;

@@ -1,9 +1,9 @@
-// keel/app/internal/service.h — the HTTP servers of an App's own router: the module "http".
+// keel/app/internal/service.h — the HTTP servers for the router that an App serves: the module "http".
 //
-// One serves in plain text, unless it redirects to the other or network.https.plain_http is off; the other has TLS, if
-// network.https has a certificate.
+// One server serves in plain text, unless it redirects to the other server or network.https.plain_http is off; the
+// other server has TLS, if network.https names a certificate.
 //
-// Threads: made, given its router and destroyed on the main thread.
+// Threads: make it, give it its router and destroy it on the main thread.
 
 #pragma once
 
@@ -32,24 +32,25 @@ class Service {
 
   // Creates the servers. Errors: network.http.address is not an address, or a file that network.https names is invalid.
   Result<> serve(const http::Router& router);
-  // The server of the router: the plain-text one, if it exists; otherwise the one with TLS. Null without serve().
+  // The server of the router: the plain-text server if it exists, otherwise the server with TLS. Null without serve().
   http::Server* server() noexcept;
-  // "http://127.0.0.1:8080", "https://127.0.0.1:8443", "unix:/run/service.sock": the addresses of all that listen.
+  // "http://127.0.0.1:8080", "https://127.0.0.1:8443", "unix:/run/service.sock": the addresses of all servers that
+  // listen.
   std::vector<std::string> urls() const;
 
-  // Adds the modules. They start last, because accepted requests would be lost if another module could not start, and
-  // stop first.
+  // Adds the modules. The servers start last, because requests that they have accepted would be lost if another module
+  // could not start afterwards. The servers stop first.
   void add_module();
-  // Logs the limits in the settings that exceed what the system allows. `message_connections`: the number of
-  // connections that the App accepts for messages.
+  // Logs each limit in the settings that is higher than the system allows. `message_connections`: how many connections
+  // for messages the App accepts.
   void check_limits(std::uint64_t message_connections);
-  // Adds the sockets that a successor may take over.
+  // Adds the servers' sockets, which a successor may take over.
   void share(std::vector<Succession::Shared>& servers);
-  // False when requests were aborted at network.http.drain_timeout.
+  // Returns false if requests were aborted at network.http.drain_timeout.
   bool is_drained() const noexcept { return is_drained_; }
   // Calls Server::stop() of all servers.
   void stop();
-  // /admin/stages, with a server.
+  // Adds the page /admin/stages if a server exists.
   void add_pages(telemetry::AdminPages& pages);
 
  private:

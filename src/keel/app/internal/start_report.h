@@ -1,6 +1,6 @@
 // keel/app/internal/start_report.h — the phases of the start of an App, for logs, metrics and people.
 //
-// Threads: the main thread; the page on any.
+// Threads: the main thread; the page is served on any thread.
 
 #pragma once
 
@@ -19,17 +19,17 @@ class StartReport {
   StartReport(const StartReport&) = delete;
   StartReport& operator=(const StartReport&) = delete;
 
-  // Records the phases "configuration", which precedes the App's constructor, and "signals", the first phase of the
+  // Records the phase "configuration", which precedes the App's constructor, and "signals", the first phase of the
   // constructor.
   void begin();
   // Call it at the end of the App's constructor: "bootstrap" ends, and "wiring", the application's own part of main,
   // begins.
   void begin_wiring();
   void end_wiring();
-  // The start is complete, with "health" as its last phase, which began at `checking`: all phases are logged, exposed
-  // as app_start_seconds, and printed if common.start_report is set.
+  // Call this function when the start is complete; the last phase is "health", which began at `checking`. All phases
+  // are logged, exposed as app_start_seconds, and printed if common.start_report is set.
   void complete(Instant checking);
-  // The time from the construction until complete().
+  // The time between the construction and complete().
   Duration took() const noexcept { return Instant::from_ns(ready_ns_) - began_; }
   // /admin/start.
   void add_pages(telemetry::AdminPages& pages);

@@ -50,7 +50,7 @@ void Storage::disconnect() {
 Result<> Storage::connect() {
   io::Runtime& runtime = workers_.runtime();
   if (!registrar_.platform.is_simulated()) {
-    // This makes /readyz report an outage as soon as it is found, not only at the next check.
+    // Makes /readyz report an outage as soon as it is detected, and not only at the next check.
     database_->watch([&health = registrar_.health] { health.check_soon("database"); });
   }
   Result<> attached;

@@ -1,7 +1,7 @@
 // keel/app/internal/storage.h — the database of an App: the lazy modules "database", which opens it while the workers
 // start, and "connections", which gives each worker a connection.
 //
-// Threads: made and destroyed on the main thread; database() on any once the module "connections" runs.
+// Threads: make and destroy it on the main thread; call database() on any thread once the module "connections" runs.
 
 #pragma once
 
@@ -23,12 +23,12 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  // Call it once the module "connections" has started.
+  // Call this function only after the module "connections" has started.
   db::Database& database() noexcept { return *database_; }
-  // The absolute path of the database's file; empty when it was not opened.
+  // The absolute path of the database's file; empty if no database was opened.
   std::string path() const;
-  // The location of the data, for people: the path, or the server in the form "app@db1:5432/shop". Empty when the
-  // database was not opened.
+  // Where the data is, for people: the path of the file, or the server in the form "app@db1:5432/shop". Empty if no
+  // database was opened.
   std::string where() const;
 
  private:

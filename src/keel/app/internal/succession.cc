@@ -77,7 +77,8 @@ void Succession::publish(std::span<const Shared> servers) {
     }
   }
   if (ready) ready = handover_->publish(std::move(ours), [this] { return certificates_.save_tickets(); });
-  // The predecessor has exited. This process can serve, but no successor can take over from it.
+  // The predecessor has already exited, so this failure does not end the process. This process can serve anyway, but no
+  // successor can take over its sockets.
   if (!ready)
     succession_logger().error("no successor can take over: the hand-over socket is not available", ready.error());
 }

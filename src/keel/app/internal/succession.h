@@ -22,10 +22,11 @@ namespace keel::app::internal {
 
 class Succession {
  public:
-  // Sockets to listen with instead of binding an address; they still belong to the Succession.
+  // Sockets on which a server can listen instead of binding an address; the Succession still owns them.
   struct Inherited {
     std::vector<int> sockets;
-    bool is_kept = false;  // The service manager continues to listen on them when this process does not.
+    // The service manager continues to listen on these sockets when this process stops listening on them.
+    bool is_kept = false;
   };
   // A server whose sockets a successor may take over.
   struct Shared {
@@ -39,26 +40,27 @@ class Succession {
   Succession(const Succession&) = delete;
   Succession& operator=(const Succession&) = delete;
 
-  // Takes over what a service manager passes. Errors: Listeners::from_environment().
+  // Takes over the sockets that a service manager passes. Errors: Listeners::from_environment().
   Result<> adopt();
   // Adds the module that finds the predecessor, if network.handover.path is set.
   void add_module();
   bool has_module() const noexcept { return !registrar_.settings.network.handover.path.empty(); }
 
-  // Returns the sockets for the server `name`, which is configured to listen at `address`. Sockets of a service manager
-  // are used whatever their address; those of a predecessor are used if their address agrees with `address`.
+  // Returns the sockets for the server `name`; `address` is the address at which the configuration makes that server
+  // listen. Sockets of a service manager are used whatever their address; sockets of a predecessor are used only if
+  // their address agrees with `address`.
   Inherited find(std::string_view name, const Address& address) const;
   bool has_predecessor() const noexcept { return predecessor_.has_value(); }
-  // Whether a stopping server closes its listening sockets or leaves them open for another process.
+  // Whether a server that stops closes its listening sockets or leaves them open for another process.
   http::Listening after_stop(bool is_kept) const noexcept;
 
-  // Tells the predecessor to end; call it when all parts serve.
+  // Tells the predecessor to end; call this function when all modules serve.
   void relieve();
-  // From now on a successor may connect, and gets the sockets of `servers`.
+  // From this call on, a successor may connect, and gets the sockets of `servers`.
   void publish(std::span<const Shared> servers);
   // Stops serving successors. Returns whether a successor has the sockets.
   Handover::State end();
-  // The process id of the successor; call it after end(), when a successor is ready.
+  // The process id of the successor; call this function after end(), if a successor is ready.
   pid_t successor() const noexcept { return handover_->successor(); }
 
  private:

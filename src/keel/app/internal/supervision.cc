@@ -42,7 +42,8 @@ bool Supervision::is_stop_asked() {
     if (!signal) return false;
     if (*signal == Signal::Reload) {
       reload_asked_ = true;
-    } else if (*signal != Signal::Report) {  // A request for a report has no effect yet, because nothing is watched.
+      // A request for a report has no effect yet, because the workers are not watched yet.
+    } else if (*signal != Signal::Report) {
       stop_asked_ = signal;
     }
   }

@@ -1,8 +1,8 @@
-// keel/app/internal/supervision.h — the signals that an App takes, and the supervisor that it reports to. An App that
-// is part of a test takes no signals and has no supervisor.
+// keel/app/internal/supervision.h — the signals that an App handles, and the supervisor to which it reports. An App
+// that is part of a test handles no signals and has no supervisor.
 //
-// Threads: made on the main thread before any other thread exists, and used on the main thread; request_stop() and
-//          is_main_thread() on any.
+// Threads: make it on the main thread before any other thread exists, and use it on the main thread; request_stop() and
+//          is_main_thread() may be called on any thread.
 
 #pragma once
 
@@ -29,27 +29,28 @@ class Supervision {
 
   bool is_main_thread() const noexcept { return ::pthread_equal(::pthread_self(), main_thread_) != 0; }
 
-  // Connects to the supervisor that the environment names, and notifies it of each step from now on. Call it after logs
-  // have started.
+  // Connects to the supervisor that the environment names; from this call on, the supervisor is notified of each step.
+  // Call this function after the logs have started.
   void connect();
   Notify& supervisor() noexcept { return notify_; }
-  // Logs a notification that could not be sent; nothing else depends on it.
+  // A notification that could not be sent is only logged, because nothing else depends on the notification.
   void tell(const Result<>& sent);
   // From this call on, the supervisor's watchdog is notified while every worker's loop runs.
   void watch(io::Runtime& runtime) { watchdog_ = std::make_unique<Watchdog>(notify_, runtime); }
   void beat();
 
-  // Call it during the start. Returns whether a signal that ends the process has arrived; the next such signal then
-  // ends the process immediately. If a reload is requested during the start, wait() returns it later.
+  // Call this function during the start. Returns whether a signal that ends the process has arrived; the next such
+  // signal then ends the process immediately. If a signal during the start requests a reload, wait() returns that
+  // signal later.
   bool is_stop_asked();
   std::optional<Signal> stop_asked() const noexcept { return stop_asked_; }
-  // Waits for the next signal and returns it; notifies the watchdog meanwhile.
+  // Waits for the next signal and returns it; meanwhile, notifies the watchdog.
   Signal wait();
-  // Does what SignalWaiter::request_stop() does; may be called on any thread.
+  // Like SignalWaiter::request_stop(); may be called on any thread.
   void request_stop() noexcept {
     if (signals_) signals_->request_stop();
   }
-  // The stop begins: the next SIGTERM or SIGINT ends the process immediately. If `forget` is true, signals that have
+  // Begins the stop: the next SIGTERM or SIGINT ends the process immediately. If `forget` is true, signals that have
   // already arrived are dropped.
   void begin_stop(bool forget);
 

@@ -10,7 +10,7 @@
 namespace keel::app {
 namespace {
 
-// How many CPUs this process may use; 1 when the system does not say.
+// How many CPUs this process may use; 1 if the system does not say.
 unsigned usable_cpus() noexcept {
   cpu_set_t usable;
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;

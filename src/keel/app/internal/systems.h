@@ -1,6 +1,6 @@
-// keel/app/internal/systems.h — what an App consists of: the lifecycle, and a system for each of its parts.
+// keel/app/internal/systems.h — the parts of an App: the lifecycle, and a system for each of the other parts.
 //
-// The systems are constructed in the order in which they register their modules, and destroyed in reverse.
+// The systems are constructed in the order in which they register their modules, and destroyed in reverse order.
 
 #pragma once
 
@@ -41,7 +41,7 @@ struct App::Systems {
 
   // "uring" or "epoll".
   std::string_view engine();
-  // Prints on the terminal that the application is ready, the addresses at which it listens, and the location of its
+  // Prints to standard output that the application is ready, the addresses at which it listens, and the location of its
   // data.
   void print_ready();
 
@@ -67,9 +67,10 @@ struct App::Systems {
   internal::Service service;
   internal::AdminServer admin;
   const Services* services = nullptr;
-  std::vector<telemetry::AdminPage> own_pages;  // Pages of the application.
+  std::vector<telemetry::AdminPage> own_pages;  // Pages that the application added.
   bool is_stopped = false;
-  std::atomic<bool> is_refused = false;  // The start of a module may have found the mistake in the configuration.
+  // Atomic, because the mistake in the configuration may be found by the start of a module, on another thread.
+  std::atomic<bool> is_refused = false;
 };
 
 }  // namespace keel::app

@@ -13,7 +13,7 @@ namespace keel::app::internal {
 
 namespace {
 
-// Creates the objects of the worker's thread that live as long as the thread.
+// Creates the thread-local objects of a worker's thread, which live as long as the thread.
 void equip(io::Loop& loop) {
   thread_local std::optional<log::Ring> ring;
   thread_local std::optional<metrics::ThreadCells> cells;

@@ -1,6 +1,6 @@
 // keel/app/internal/workers.h — the event loops of an App: the modules "workers" and "stall watch".
 //
-// Threads: made and destroyed on the main thread; runtime() on any once the module "workers" runs.
+// Threads: make and destroy it on the main thread; call runtime() on any thread once the module "workers" runs.
 
 #pragma once
 
@@ -23,9 +23,9 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Call it once the module "workers" has started.
+  // Call this function only after the module "workers" has started.
   io::Runtime& runtime() noexcept { return *runtime_; }
-  // Logs the position of every worker, and its live tasks.
+  // Logs what every worker is executing, and its live tasks.
   void report();
   // /admin/recorder and /admin/tasks.
   void add_pages(telemetry::AdminPages& pages);

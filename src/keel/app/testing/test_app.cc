@@ -23,7 +23,8 @@ namespace {
 constexpr std::string_view service_address = "10.0.0.1";
 constexpr int workers_of_a_test = 2;
 constexpr Duration task_time_max = 24_h;
-constexpr int starts_max = 4;  // After this many failed starts with faults, the next start has no disk faults.
+// The last attempt to start has no disk faults, so disk faults cannot be the cause if this attempt fails.
+constexpr int starts_max = 4;
 
 bool one_lives = false;
 
@@ -36,7 +37,7 @@ std::uint64_t mix(std::uint64_t word) {
   return word ^ word >> 31;
 }
 
-// The pool of a simulation, with an additional delay for its jobs.
+// The thread pool of a simulation, with an additional delay for each job.
 class SlowPool final : public Executor {
  public:
   SlowPool(Executor& pool, Duration delay_max, std::uint64_t seed) noexcept
@@ -45,7 +46,7 @@ class SlowPool final : public Executor {
     if (delay_max_ == Duration()) return pool_.post(job);
     const auto most = static_cast<std::uint64_t>(delay_max_.count_ns());
     const auto delay = Duration::nanoseconds(static_cast<std::int64_t>(mix(seed_ ^ ++posted_) % most));
-    KEEL_CHECK(pool_.offer_after(job, delay), "the pool of a simulation takes every job");
+    KEEL_CHECK(pool_.offer_after(job, delay), "the pool of a simulation must accept every job");
   }
   bool offer_after(Job& job, Duration delay) noexcept override { return pool_.offer_after(job, delay); }
   bool has_clock() const noexcept override { return true; }
@@ -71,7 +72,10 @@ Authority parse_authority(std::string_view text) {
     is_good = is_good && error == std::errc() && end == digits.data() + digits.size();
   }
   if (!is_good)
-    misuse("a peer is named by its host and port, as in \"bank.example:8080\", not \"" + std::string(text) + "\"");
+    misuse(
+        "the name of a peer must be its host and port, as in \"bank.example:8080\", not "
+        "\"" +
+        std::string(text) + "\"");
   return authority;
 }
 
@@ -87,7 +91,7 @@ TestAppOptions TestAppOptions::faulty(std::uint64_t seed) {
 }
 
 struct AppUnderTest::State {
-  enum class Life : std::uint8_t { NotBegun, Up, Off };  // Off: the power has failed.
+  enum class Life : std::uint8_t { NotBegun, Up, Off };  // Whether the power has failed.
   struct Peer {
     Address address;
     std::unique_ptr<http::Server> server;  // Null while the simulated server is down.
@@ -112,7 +116,8 @@ struct AppUnderTest::State {
   void take_down(bool crashed);
   void power_on();
 
-  // Runs iterations of the loops until done(), for at most `limit`; false: the limit was reached.
+  // Runs iterations of the loops until done() returns true, for at most `limit`; returns false if the limit was
+  // reached.
   bool wait(FunctionRef<bool()> done, Duration limit);
   bool turn(FunctionRef<bool()> done, Duration limit);
   void finish(StartCore& task);
@@ -132,12 +137,12 @@ struct AppUnderTest::State {
   std::vector<io::Loop*> workers;
   Host* host_before = nullptr;
 
-  // The two members below are used on the real system:
+  // The two members below are used only on the real system:
   std::unique_ptr<db::testing::Folder> folder;
   std::unique_ptr<io::Loop> own_loop;
   std::unique_ptr<ThreadPool> lookups;
 
-  io::Loop* loop = nullptr;  // The loop of the test, for its clients and the peers.
+  io::Loop* loop = nullptr;  // The loop on which the test's clients and peers run.
   std::unique_ptr<io::Runtime> runtime;
   std::unique_ptr<Resolver> resolver;
   http::TestTarget target;
@@ -154,7 +159,9 @@ AppUnderTest::State::State(internal::Composition& made, TestAppOptions&& given)
     : composition(made), options(std::move(given)) {
   http::ContractRecorder::begin();
   if (one_lives)
-    misuse("another TestApp exists in this process: destroy it first; the other servers of a test are its peers");
+    misuse(
+        "another TestApp exists in this process: destroy it first; to test with several servers, add the others as "
+        "peers");
   if (options.real_time) {
     stand_on_system();
   } else {
@@ -180,7 +187,7 @@ AppUnderTest::State::~State() {
     if (peer.server != nullptr) peer.server->stop();
   }
   peers.clear();
-  turn([] { return false; }, 5_ms);  // Lets closed connections end.
+  turn([] { return false; }, 5_ms);  // Lets the connections that were closed finish closing.
   lookups.reset();
   turn([] { return false; }, 5_ms);
   {
@@ -245,7 +252,7 @@ void AppUnderTest::State::stand_on_system() {
 
 void AppUnderTest::State::make_clients() {
   runtime = io::Runtime::over({loop}, [this](FunctionRef<bool()> done, Duration limit) { return turn(done, limit); });
-  // Every name is resolved to the service.
+  // Resolves every name to the service.
   const std::string host = options.real_time ? "127.0.0.1" : std::string(service_address);
   Executor& names = options.real_time ? static_cast<Executor&>(*lookups) : simulation->pool();
   const io::Loop::Entered entered(*loop);
@@ -276,7 +283,7 @@ Result<std::vector<Address>> AppUnderTest::State::look_up(const std::string& hos
   return Error::text(Code::NotFound, "no such host '" + host + "': app.peer(\"" + host + "\", router) adds it");
 }
 
-// The address of a host, which is the same for all its ports.
+// The address of a host; all ports of the host have the same address.
 Address AppUnderTest::State::address_of_next_peer(const Authority& authority) const {
   if (auto literal = Address::ip(authority.host, authority.port)) return *literal;
   std::size_t hosts = 1;
@@ -288,8 +295,8 @@ Address AppUnderTest::State::address_of_next_peer(const Authority& authority) co
     }
     ++hosts;
   }
-  // On the real system every address in 127.0.0.0/8 is this machine. Each test process uses its own part of these
-  // addresses, so that tests do not reach each other's servers.
+  // On the real system, every address in 127.0.0.0/8 belongs to this machine. Each test process uses a part of these
+  // addresses that no other test process uses, so that tests do not reach each other's servers.
   const std::string net = options.real_time ? "127." + std::to_string(1 + ::getpid() % 250) + ".77." : "10.1.0.";
   return Address::ip(net + std::to_string(hosts), authority.port).value();
 }
@@ -343,7 +350,8 @@ void AppUnderTest::State::take_down(bool crashed) {
   if (app != nullptr) app->stop(crashed ? App::Stop::Abrupt : App::Stop::Drained);
   composition.end();
   app.reset();
-  turn([] { return false; }, 5_ms);  // Waits for the operations that were cancelled when the connections were closed.
+  // Waits for the operations that were cancelled because their connections were closed.
+  turn([] { return false; }, 5_ms);
 }
 
 void AppUnderTest::State::power_on() {
@@ -463,7 +471,7 @@ void AppUnderTest::on_worker(FunctionRef<void()> f) {
 
 void AppUnderTest::wait_for(FunctionRef<bool()> done) {
   if (!state_->wait(done, task_time_max))
-    misuse("a task has not ended after a day, or the simulation has no events left");
+    misuse("a task has not ended after a day of virtual time, or the simulation has no events left");
 }
 
 void AppUnderTest::restart() {
@@ -489,7 +497,7 @@ sim::Simulation& AppUnderTest::simulation() {
 }
 
 sim::Disk& AppUnderTest::disk() {
-  if (!state_->is_simulated()) misuse("the power fails only in the simulation, not in real time");
+  if (!state_->is_simulated()) misuse("the power can fail only in the simulation, not in real time");
   return *state_->disk;
 }
 

@@ -1,5 +1,5 @@
-// keel/app/testing/test_app.h — an application under test: the service that main() runs, with its database, its clients
-// and its background work, in a single simulation.
+// keel/app/testing/test_app.h — runs an application under test: the service that main() runs, with its database, its
+// clients and its background work, in a single simulation.
 //
 //   TEST(Orders, are_there_after_a_power_loss) {
 //     app::TestApp<Orders> app({.settings = {"database.migrations=" ORDERS_MIGRATIONS}});
@@ -9,13 +9,13 @@
 //     EXPECT_EQ(app.get("/orders/1").json<Order>()->item, "tea");
 //   }
 //
-// Orders is a class that is constructed with an App& (app.h: app::run<Orders>). The App is the same as in production
-// but runs on a simulation (keel/io/testing/simulation.h): everything runs in the calling thread, in virtual time, and
+// Orders is a class that is constructed with an App& (app.h: app::run<Orders>). The App is the same as in production,
+// but runs on a simulation (keel/io/testing/simulation.h): all code runs in the calling thread, in virtual time, and
 // the seed decides the order and the time of events. The database is SQLite on a simulated disk that keeps only synced
-// data; pools and the database's writer are jobs of the simulation. log() returns the App's log; a TestClient of
-// admin() reads its admin pages.
+// data; jobs of pools and of the database's writer run as jobs of the simulation. log() returns the App's log; a
+// TestClient of admin() reads its admin pages.
 //
-// The service is made at the first call that needs it, so that a test can set up its environment first:
+// The first call that needs the service makes the service, so that a test can set up the service's environment before:
 //
 //   http::Router bank;                             // the other server, and what it answers
 //   bank.post("/payments", &accept);
@@ -24,8 +24,8 @@
 //
 // Let time pass to see the effect of background work: app.advance(30_s).
 //
-// Faults are determined by the seed. TestAppOptions::faulty(seed) enables them in the network, on the disk and in the
-// pools; a start that fails because of a disk fault is repeated, as a supervisor would do:
+// The seed determines the faults. TestAppOptions::faulty(seed) enables faults in the network, on the disk and in the
+// pools; a start that fails because of a disk fault is repeated, as a supervisor would repeat it:
 //
 //   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
 //     app::TestApp<Orders> app(app::TestAppOptions::faulty(seed));
@@ -35,16 +35,17 @@
 //     … << app.replay();
 //   }
 //
-// With `real_time` the same test runs on the system: threads, sockets of 127.0.0.1, a temporary file, and no faults.
+// With `real_time` the same test runs on the real system, without faults: with threads, sockets of 127.0.0.1 and a
+// temporary file.
 //
-// Errors:    a call that got no response has status 0 (test_client.h), and so does every call while the power is off. A
+// Errors:    a call that got no response has status 0 (test_client.h); so has every call while the power is off. A
 //            mistake in the test throws std::logic_error, and a service that cannot start throws std::runtime_error;
 //            the message, which GoogleTest shows before it continues with the next test, says what to do.
 // Ownership: routers of peers must outlive the TestApp, which must outlive its clients and calls.
-// Threads:   the thread that constructed it. A process can have only one TestApp at a time.
-// Limits:    in the simulation the health check of disk space does not run, and the functions of other checks run on
+// Threads:   use it only on the thread that constructed it. A process can have only one TestApp at a time.
+// Limits:    in the simulation, the health check of disk space does not run, and checks that are functions run on
 //            worker 0, where they must not wait. Only clients of the App (App::client) find peers by name.
-// Cost:      for tests: some milliseconds to start, some 100 microseconds for a call.
+// Cost:      some milliseconds for the start, and about 100 microseconds for a call; meant only for tests.
 
 #pragma once
 
@@ -71,21 +72,25 @@
 namespace keel::app {
 
 struct TestAppOptions {
-  // Settings, written as on the command line: "network.http.max_body=64KiB". The TestApp sets the addresses and the
-  // path of the database; there are two workers unless network.workers is set. The environment is ignored.
+  // Settings in the form of command-line options: "network.http.max_body=64KiB". The TestApp itself sets the addresses
+  // and the path of the database; the service has two workers unless network.workers is set. Environment variables are
+  // ignored.
   std::vector<std::string> settings = {};
-  std::string file = {};  // A configuration file for keys that `settings` does not set; empty: none.
-  // Run on the system instead of in a simulation. Then, of the fields below, only those have an effect whose comments
-  // say so.
+  std::string file = {};  // A configuration file for the keys that `settings` does not set; empty: none.
+  // Whether to run on the real system instead of in a simulation. On the real system, a field below has an effect only
+  // if the comment of that field says so.
   bool real_time = false;
-  sim::SimOptions simulation = {};  // Seed, delays and faults of network and scheduling (io/testing/options.h).
-  sim::DiskFaults disk = {};        // Faults of the disk, with the same seed (io/testing/disk.h).
-  Duration pool_delay_max = {};     // The maximum extra delay of a job of a pool or of the database.
-  // Time limit of a call; choose it longer than that of a handler. It applies in real time as well.
+  // The seed, the delays and the faults of network and scheduling (io/testing/options.h).
+  sim::SimOptions simulation = {};
+  sim::DiskFaults disk = {};     // The faults of the disk, which use the same seed (io/testing/disk.h).
+  Duration pool_delay_max = {};  // The maximum additional delay of a job of a pool or of the database.
+  // The time limit of a call; it should be longer than the time limit of a handler. This field has an effect in real
+  // time too.
   Duration timeout = 1_h;
-  std::size_t body_bytes_max = 64 << 20;  // Largest body of a response. It applies in real time as well.
+  // The size of the largest response body that a call accepts. This field has an effect in real time too.
+  std::size_t body_bytes_max = 64 << 20;
 
-  // Faults of all kinds, which depend only on `seed`; some seeds leave some kinds out.
+  // Options with faults of all kinds, which depend only on `seed`; some seeds omit some kinds of faults.
   static TestAppOptions faulty(std::uint64_t seed);
 };
 
@@ -95,24 +100,24 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   AppUnderTest(const AppUnderTest&) = delete;
   AppUnderTest& operator=(const AppUnderTest&) = delete;
 
-  // get(), post() and the like act as a client that adds no header fields of its own (http/testing/test_client.h).
+  // get(), post() and similar calls act as a client that adds no header fields of its own (http/testing/test_client.h).
 
-  // Starts the request; it makes progress in advance() and in the calls above, which let time pass.
+  // Starts the request; it makes progress during advance() and during the calls above, because these let time pass.
   http::TestCall begin(http::ClientRequest request);
-  // The targets for a TestClient: the service, and its admin listener (/metrics).
+  // What a TestClient can call: the service, and its admin listener (/metrics).
   const http::TestTarget& target() const;
   const http::TestTarget& admin() const;
 
-  // Adds a server that the service reaches as `authority`, such as "bank.example:8080"; the default port is 80. It
-  // replaces an earlier server with the same name.
+  // Adds a server that the service reaches as `authority`, such as "bank.example:8080"; the default port is 80. The new
+  // server replaces an earlier server with the same name.
   void peer(std::string_view authority, const http::Router& router);
-  // Takes the server down: its connections are reset, and new ones are refused. peer() brings it back.
+  // Takes the server down: its connections are reset, and new connections are rejected. peer() starts it again.
   void peer_down(std::string_view authority);
 
-  // Advances the virtual time by `time`, and runs everything that is due in it.
+  // Advances the virtual time by `time`, and runs everything that becomes due in that time.
   void advance(Duration time);
-  // Runs a task of the test on worker 0 to its end, and lets time pass until it ends. A task that takes longer than a
-  // day is a mistake in the test.
+  // Runs a task of the test on worker 0, and lets time pass until the task ends. It is a mistake in the test if the
+  // task takes longer than a day.
   template <class T>
   Result<T> run(Task<T>&& task);
   Instant now() noexcept;
@@ -121,13 +126,13 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   App& app();
   db::Database& database() { return app().database(); }
 
-  // Stops the service as SIGTERM does and starts it again; if the power is off, it is restored first.
+  // Stops the service in the way that SIGTERM does, and starts it again; if the power is off, it is switched on first.
   void restart();
-  // The power fails: the service is destroyed, and unsynced data of the disk is lost; then the service restarts as in
-  // restart().
+  // Lets the power fail: the service is destroyed, and data of the disk that was not synced is lost; then the service
+  // starts again as in restart().
   void crash();
-  // The power fails during the `changes`th change of the disk from now (1: the next). Until restart() the service does
-  // not exist.
+  // Lets the power fail during the `changes`th change of the disk from now on (1: the next change). After that, the
+  // service does not exist until restart().
   void crash_within(std::uint64_t changes);
   bool has_power() const noexcept;
 
@@ -135,7 +140,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   const std::string& log() const noexcept;
   sim::Simulation& simulation();
   sim::Disk& disk();
-  // Describes how to repeat this run, for the message of a failing test.
+  // Describes how to repeat this run, for the message of a test that fails.
   std::string replay() const;
 
  protected:
@@ -151,13 +156,13 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   std::unique_ptr<State> state_;
 };
 
-// S: the type of the configuration, if the service has its own sections (App::settings<S>()).
+// S is the type of the configuration, for a service that has its own sections (App::settings<S>()).
 template <class Service, class S = Settings>
 class TestApp final : private internal::CompositionOf<Service, S>, public AppUnderTest {
  public:
   explicit TestApp(TestAppOptions options = {}) : AppUnderTest(*this, std::move(options)) {}
 
-  // The reference is valid until the next restart() or crash().
+  // The reference is valid until the next call of restart() or crash().
   Service& service() {
     app();
     return internal::CompositionOf<Service, S>::service();
@@ -176,7 +181,8 @@ Result<T> AppUnderTest::run(Task<T>&& task) {
   });
   wait_for([&] { return run.is_over.load(); });
   std::optional<Result<T>> result;
-  on_worker([&] { result.emplace(run.take()); });  // Objects that a failed task still holds are destroyed there.
+  // Runs on the worker, because the objects that a failed task still holds are destroyed here.
+  on_worker([&] { result.emplace(run.take()); });
   return *std::move(result);
 }
 

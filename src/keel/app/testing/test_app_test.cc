@@ -314,9 +314,9 @@ TEST(TestApp, says_that_a_service_that_serves_nothing_cannot_be_asked) {
 
 TEST(TestApp, says_that_there_is_one_at_a_time) {
   TestApp<Silent> app;
-  EXPECT_EQ(
-      thrown_by<std::logic_error>([] { TestApp<Silent> second; }),
-      "TestApp: another TestApp exists in this process: destroy it first; the other servers of a test are its peers");
+  EXPECT_EQ(thrown_by<std::logic_error>([] { TestApp<Silent> second; }),
+            "TestApp: another TestApp exists in this process: destroy it first; to test with several servers, add the "
+            "others as peers");
 }
 
 TEST(TestApp, says_what_is_wrong_with_its_settings) {
@@ -373,7 +373,7 @@ TEST(TestApp, says_that_the_power_is_off) {
 
 TEST(TestApp, says_that_the_power_does_not_go_in_real_time) {
   TestApp<Silent> app({.real_time = true});
-  EXPECT_NE(thrown_by<std::logic_error>([&] { app.crash(); }).find("the power fails only in the simulation"),
+  EXPECT_NE(thrown_by<std::logic_error>([&] { app.crash(); }).find("the power can fail only in the simulation"),
             std::string::npos);
 }
 

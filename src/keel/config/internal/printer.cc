@@ -22,7 +22,7 @@ class Printer {
   void section(std::span<const Field> fields, std::string indent, const std::string& path, bool reloadable) {
     for (const Field& f : fields) {
       one(f, indent, join(path, f.key), reloadable || f.is_reloadable);
-      // The dash of a list element is only in front of its first key.
+      // The dash of a list element stands only in front of the element's first key.
       if (indent.ends_with("- ")) indent.replace(indent.size() - 2, 2, "  ");
     }
   }
@@ -58,7 +58,7 @@ class Printer {
     }
     comment(indent + key + (key.empty() ? "" : " ") + value_text(f), path, reloadable);
   }
-  // The user chooses the names of a map; those that are not set are unknown here.
+  // The names in a map are chosen by the user, so only names that were set are known.
   void named(const Field& element, const std::string& indent, const std::string& path, bool reloadable) {
     std::vector<Field> set;
     for (const Field& f : element.children) {
@@ -76,7 +76,7 @@ class Printer {
   std::string text_;
 };
 
-// A blank and the help sentence; empty when there is none.
+// A blank and the help sentence; empty without a sentence.
 std::string spaced(std::string_view help) { return help.empty() ? "" : fmt::format(" {}", help); }
 
 void help_section(std::span<const Field> fields, const std::string& path, bool reloadable, std::string& text) {
@@ -90,21 +90,21 @@ void help_section(std::span<const Field> fields, const std::string& path, bool r
       continue;
     }
     if (f.kind == Kind::List) {
-      text += fmt::format("  --{}=[...]\n     {} (a list, as YAML; N below is a place in it{})\n", name, spaced(f.help),
+      text += fmt::format("  --{}=[...]\n     {} (a list, as YAML; N below is an index{})\n", name, spaced(f.help),
                           reloads);
       if (f.get(f.at) == 0) f.set(f.at, 1);
       help_section(element_of(f, 0).children, name + ".N", is_reloadable, text);
       continue;
     }
     if (f.kind == Kind::Map) {
-      text += fmt::format("\n{}:{} (NAME below is one of their names{})\n", name, spaced(f.help), reloads);
+      text += fmt::format("\n{}:{} (NAME below stands for a name{})\n", name, spaced(f.help), reloads);
       help_section(element_of(f, f.place(f.at, "NAME")).children, name + ".NAME", is_reloadable, text);
       continue;
     }
     text += fmt::format("  --{}=VALUE\n     {} ({}{}{})\n", name, spaced(f.help), expectation(f),
                         f.kind == Kind::Secret ? "" : fmt::format("; default {}", value_text(f)), reloads);
     if (f.kind == Kind::Secret && !f.key.empty()) {
-      text += fmt::format("  --{}_file=VALUE\n      or the file that contains it\n", name);
+      text += fmt::format("  --{}_file=VALUE\n      or the file that contains the secret\n", name);
     }
   }
 }
@@ -127,14 +127,14 @@ std::string help(const Schema& schema, std::string_view env_prefix) {
       "  --config FILE        read this YAML file\n"
       "  --set KEY=VALUE      the same as --KEY=VALUE\n"
       "  --print-config       print the effective configuration and where each value comes from\n"
-      "  --check-config       load the configuration and end: 0 when it is right, 2 when not\n"
+      "  --check-config       load the configuration and end: 0 when it is valid, otherwise 2\n"
       "  --version            print the versions of the program and of Keel\n"
       "  --help               print this\n";
   text += "\nEvery key below can be given in the file, in the environment";
   if (!env_prefix.empty()) text += fmt::format(" ({} for section.key)", variable(env_prefix, "section.key"));
-  text += " and here; the later wins.\n";
+  text += " and on the command line; the later source wins.\n";
   if (has_reloadable(schema.fields())) {
-    text += "What is reloadable may change while the program runs; everything else needs a restart.\n";
+    text += "Values marked reloadable may change while the program runs; all others need a restart.\n";
   }
   help_section(schema.fields(), {}, false, text);
   return text;

@@ -24,7 +24,7 @@ struct Refused {
   std::string text;
 };
 
-// Builds the tree from the parser's events, so that limits are enforced while it grows and not afterwards.
+// Builds the tree from the parser's events, so that limits are enforced while the tree grows and not afterwards.
 class Builder : public YAML::EventHandler {
  public:
   Node root;
@@ -121,7 +121,7 @@ class Builder : public YAML::EventHandler {
       throw Refused{line, "has too much text: expected at most 4 MiB after aliases are expanded"};
     }
   }
-  // Counts a copy made by the alias in `line`.
+  // Counts the nodes and the text of a copy made by the alias in `line`.
   void count(const Node& node, int line) {
     count_node(line);
     count_bytes(node, line);
@@ -184,7 +184,7 @@ class Nothing : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Notes where the last scalar in quotes begins.
+// Records where the last scalar in quotes begins.
 class LastQuoted : public YAML::EventHandler {
  public:
   YAML::Mark mark = YAML::Mark::null_mark();
@@ -207,8 +207,8 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
-    // Only one document is read: a configuration has no more, and the parser would find documents without end where a
-    // stray ',' begins a line.
+    // Reads only one document: a configuration has only one, and if a line begins with a stray ',', the parser would
+    // find an endless sequence of documents.
     if (parser.HandleNextDocument(last)) parser.HandleNextDocument(last);
   } catch (const YAML::Exception& error) {
     return error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
@@ -216,8 +216,9 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   return false;
 }
 
-// When the file ends with a line feed, the parser accepts a text without its closing quote as complete. Blanks and line
-// feeds at the end are left out, and the missing quote shows which text is meant.
+// When the file ends with a line feed, the parser accepts a text whose closing quote is missing. Therefore this
+// function parses `text` without the blanks and line feeds at its end. This function then tries which quote, added at
+// the end, closes the text.
 std::optional<ParseProblem> find_unclosed_quote(std::string_view text) {
   if (text.find_first_of("\"'") == text.npos) return std::nullopt;
   std::string trimmed(text.substr(0, text.find_last_not_of(" \t\r\n") + 1));
@@ -239,7 +240,8 @@ void refuse_duplicates(const Node& node, const std::string& path, std::vector<Pa
   if (node.kind == Node::Kind::Map) {
     for (const Node& child : node.children) sorted.push_back(&child);
     std::sort(sorted.begin(), sorted.end(), [](const Node* a, const Node* b) {
-      // The occurrences of one key, in the order written, because they are in one vector.
+      // Nodes with the same key are compared by address. Because all nodes are in one vector, this is the order in
+      // which they were written.
       return std::tie(a->key, a) < std::tie(b->key, b);
     });
   }
@@ -300,7 +302,7 @@ std::pair<int, char> unclosed_bracket(const std::vector<std::string_view>& lines
   return open.empty() ? std::pair(0, ' ') : open.back();
 }
 
-// The parser reports the place at which it stopped; a person looks for the place of the mistake.
+// The parser reports the place at which it stopped; this function finds the place of the mistake.
 ParseProblem explain(std::string_view text, int line, const std::string& message) {
   const std::vector<std::string_view> lines = lines_of(text);
   if (message.ends_with("flow not found")) {
@@ -315,7 +317,7 @@ ParseProblem explain(std::string_view text, int line, const std::string& message
     const std::string_view candidate = lines[above];
     const bool has_colon = candidate.ends_with(':') || candidate.find(": ") != std::string_view::npos;
     if (!candidate.empty() && !has_colon && indentation_of(candidate) == indentation_of(lines[here])) {
-      return {static_cast<int>(above) + 1, {}, "is not valid YAML: a key without ':' and a blank after it"};
+      return {static_cast<int>(above) + 1, {}, "is not valid YAML: a key is not followed by ':' and a blank"};
     }
   }
   if (is_cut_short) return {line, {}, "is not valid YAML: the indentation matches no key above it"};

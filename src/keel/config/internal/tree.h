@@ -18,8 +18,8 @@ struct Node {
   enum class Kind { Null, Scalar, List, Map };
 
   Kind kind = Kind::Null;
-  bool quoted = false;         // A scalar in quotes, or a block scalar: text, never a number or a boolean.
-  int line = 0;                // The line of its key in a map, or else of the value itself, counted from 1.
+  bool quoted = false;         // A scalar in quotes or a block scalar: text, never a number or a boolean.
+  int line = 0;                // The line, counted from 1: of the key in a map, otherwise of the value itself.
   std::string key;             // The key of an element of a map.
   std::string text;            // The text of a scalar.
   std::vector<Node> children;  // The elements of a list or a map, in the order of the text.
@@ -31,7 +31,7 @@ struct ParseProblem {
   std::string text;
 };
 
-// The tree of `text`. Errors are appended to `problems`; the tree is usable only if there are none.
+// The tree of `text`. Errors are appended to `problems`; the tree is usable only if there are no errors.
 Node parse_tree(std::string_view text, std::vector<ParseProblem>& problems);
 
 }  // namespace keel::config

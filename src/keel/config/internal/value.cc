@@ -17,7 +17,7 @@ using Kind = Field::Kind;
 namespace {
 
 constexpr std::int64_t no_bound = std::numeric_limits<std::int64_t>::max();
-// The value for numbers that do not fit into 64 bits; it is below every range.
+// Stands for a number that does not fit into 64 bits; it is below the range of every field.
 constexpr std::int64_t too_far = std::numeric_limits<std::int64_t>::min();
 
 constexpr Unit duration_units[] = {{"d", 86'400'000'000'000},
@@ -335,7 +335,7 @@ std::optional<std::int64_t> integer_in(std::string_view text) {
 
 namespace {
 
-// The number in `text` times the unit at the end of `text`, or the unit of the key. Returns nullopt for a text of
+// The number in `text` times the unit at the end of `text`, or the unit of the key. Returns nullopt if the text has
 // another form.
 std::optional<std::int64_t> amount_in(const Field& f, std::string_view text) {
   std::int64_t size = unit_in_key(f).size;

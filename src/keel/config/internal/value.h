@@ -22,9 +22,9 @@ struct Unit {
 };
 // The units in which a Duration or a Bytes may be written, the largest first.
 std::span<const Unit> units_of(Field::Kind kind);
-// The unit that the key itself names; size 0 if the value has to name it.
+// The unit that the key itself names; its size is 0 if the value has to name the unit.
 Unit unit_in_key(const Field& f);
-// `value`, a number of nanoseconds or bytes, as it is written for `f`.
+// Writes `value`, a number of nanoseconds or bytes, in the units of `f`.
 std::string amount(const Field& f, std::int64_t value);
 
 std::string join(std::string_view path, std::string_view key);
@@ -35,10 +35,10 @@ std::string variable(std::string_view prefix, std::string_view path);
 std::string shown(std::string_view text);
 // Describes the values that `f` accepts: "an integer from 1 to 9".
 std::string expectation(const Field& f);
-// A decimal integer without a leading zero, because other notations read that as octal.
+// Reads a decimal integer; a leading zero is not allowed, because other notations read such a number as octal.
 std::optional<std::int64_t> integer_in(std::string_view text);
 
-// The field for an element of list `f`, without a key; for a map, with the element's name as the key.
+// The field for an element of `f`. For a list, the field has no key; for a map, its key is the element's name.
 Field element_of(const Field& f, std::size_t index);
 
 // `text` as YAML.

@@ -2,7 +2,7 @@
 // literal's address.
 //
 // A hash of the address selects the first place to look, followed by the next places, so that literals with the same
-// hash do not evict each other. Only when all `size` places are taken does a new literal replace another one; the
+// hash do not evict each other. A new literal replaces another literal only when all `size` places are taken; the
 // places are replaced in turn.
 //
 // Threads: one at a time.
@@ -33,7 +33,7 @@ class LiteralCache {
     return nullptr;
   }
 
-  // A place for an `id` that find() has not found, with the value of its previous owner.
+  // Returns a place for `id`, which find() has not found; the place still has the value of its previous owner.
   Value& place(std::uint64_t id) noexcept {
     std::size_t place = first_place(id);
     for (std::size_t i = 0; ids_[place] != 0; ++i) {

@@ -1,4 +1,4 @@
-// keel/app/testing/internal/composition.h — the service that a TestApp makes, without its type.
+// keel/app/testing/internal/composition.h — holds the service that a TestApp makes, without knowing its type.
 
 #pragma once
 
@@ -19,7 +19,7 @@ class Composition {
   using SettingsIn = const Settings& (*)(const void* value);
 
   virtual ~Composition() = default;
-  // Replaces the previous configuration, if any.
+  // The new configuration replaces the previous one, if any.
   virtual Result<> load(const config::Sources& sources) = 0;
   virtual config::Versions& versions() = 0;
   virtual SettingsIn settings_in() const = 0;
