@@ -18,12 +18,12 @@
 #include "keel/http/message/precondition.h"         // conditional requests: 304 and 412
 #include "keel/http/message/range.h"                // parts of a response: 206
 #include "keel/http/middleware/authentication.h"    // authentication of clients
-#include "keel/http/middleware/cors.h"              // access for pages of other sites
+#include "keel/http/middleware/cors.h"              // permission for pages of other origins (CORS)
 #include "keel/http/middleware/https_redirect.h"    // redirects to HTTPS
-#include "keel/http/middleware/security_headers.h"  // security fields for browsers
+#include "keel/http/middleware/security_headers.h"  // what browsers must enforce: security fields of a response
 #include "keel/http/server/cookie.h"                // cookies of a request, and of a response
 #include "keel/http/server/input.h"                 // the input of a request as structs
-#include "keel/http/server/middleware.h"            // code around the handlers of many routes
+#include "keel/http/server/middleware.h"            // code that runs around the handlers of many routes
 #include "keel/http/server/multipart.h"             // forms
 #include "keel/http/server/problem.h"               // errors as responses
 #include "keel/http/server/request.h"               // the request; body_reader.h: its body, piece by piece
@@ -32,6 +32,6 @@
 #include "keel/http/server/router.h"        // the routes
 #include "keel/http/server/server.h"        // the server: its address, and its limits
 #include "keel/http/server/static_files.h"  // a folder of files
-#include "keel/io/runtime.h"                // the workers of a Server without an App
-#include "keel/net/stream.h"                // a connection that has left HTTP
+#include "keel/io/runtime.h"                // the workers of a Server that runs without an App
+#include "keel/net/stream.h"                // a connection that no longer speaks HTTP
 #include "keel/task/timing.h"               // sleep_for, with_timeout

@@ -11,8 +11,8 @@
 //
 // Not included, for programs that use them: keel/net/resolver.h with keel/exec/thread_pool.h; keel/net/transport.h for
 // state machines without tasks; keel/net/blocking/ for programs without a loop; keel/io/testing/simulation.h for
-// tests; keel/task/completion.h and resume_on.h for work on other threads. CMake: keel::net. docs/net.md shows all of
-// them together.
+// tests; keel/task/completion.h and resume_on.h for work on other threads. CMake: keel::net. docs/net.md shows
+// how to use the headers together.
 
 #pragma once
 
@@ -22,13 +22,13 @@
 #include "keel/net/outbox.h"      // a bounded queue in front of a slow peer
 #include "keel/net/run.h"         // a program on one worker or several
 #include "keel/net/stream.h"      // TCP and Unix sockets
-#include "keel/task/channel.h"    // values from tasks to tasks
-#include "keel/task/event.h"      // a task waits until another one sets it
-#include "keel/task/gate.h"       // rejects new entries, and completes when the last one has left
-#include "keel/task/generator.h"  // values one after the other, from a task
-#include "keel/task/group.h"      // all of several tasks, or any one
+#include "keel/task/channel.h"    // passes values between tasks
+#include "keel/task/event.h"      // a task waits until another sets the event
+#include "keel/task/gate.h"       // rejects new entrants, and completes when the last has left
+#include "keel/task/generator.h"  // a task that yields values one after the other
+#include "keel/task/group.h"      // waits for all of several tasks, or for any of them
 #include "keel/task/mutex.h"      // mutual exclusion across waits
-#include "keel/task/scope.h"      // tasks that run beside one, and end before it
-#include "keel/task/semaphore.h"  // a limited number at a time
+#include "keel/task/scope.h"      // tasks that run concurrently with their owner, and end before it
+#include "keel/task/semaphore.h"  // limits how many tasks enter at a time
 #include "keel/task/timing.h"     // sleep_for, with_timeout
-#include "keel/task/until.h"      // waits that end when an event was set
+#include "keel/task/until.h"      // waits that also end when an event is set

@@ -76,7 +76,7 @@ void Arena::rewind(Mark mark) noexcept {
     if (block_ != nullptr) last = end_ = reinterpret_cast<std::uintptr_t>(block_) + block_->bytes;
   }
   KEEL_CHECK(block_ != nullptr && mark.next_ <= last,
-             "an arena can rewind only to its own marks, and not to one that an earlier rewind() has removed");
+             "an arena can rewind only to one of its own marks, and not to a mark that an earlier rewind() removed");
   next_ = mark.next_;
   before_ = mark.before_;
 }

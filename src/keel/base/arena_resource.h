@@ -4,14 +4,14 @@
 //   ArenaResource memory(arena);
 //   std::pmr::vector<std::pmr::string> words(&memory);   // ends with the arena's rewind(), at the latest
 //
-// Memory that a container frees is not reused before the arena is rewound. A vector that grows leaves its smaller
-// buffers unused until then, so call reserve() first.
+// Memory that a container frees is not reused before the arena is rewound. When a vector grows, the memory of its
+// former, smaller buffer stays unused until the rewind, so call reserve() first.
 //
-// Lifetime: refers to the arena. Containers must be destroyed before it is rewound, because their destructors access
-//           their elements.
-// Errors:   std::bad_alloc, as any memory resource.
+// Lifetime: refers to the arena. Containers must be destroyed before the arena is rewound, because their destructors
+//           access their elements.
+// Errors:   std::bad_alloc, as with any memory resource.
 // Threads:  the arena's.
-// Cost:     a virtual call and Arena::allocate; deallocation costs only the call.
+// Cost:     a virtual call and Arena::allocate; a deallocation is only the virtual call.
 
 #pragma once
 

@@ -192,9 +192,9 @@ TEST(ArenaDeathTest, aborts_when_told_to_go_back_to_a_mark_that_is_not_its_own_o
   arena.allocate(8);
   const Arena::Mark late = arena.mark();
 
-  EXPECT_DEATH(arena.rewind(other.mark()), "can rewind only to its own marks");
+  EXPECT_DEATH(arena.rewind(other.mark()), "can rewind only to one of its own marks");
   arena.rewind(early);
-  EXPECT_DEATH(arena.rewind(late), "can rewind only to its own marks");
+  EXPECT_DEATH(arena.rewind(late), "can rewind only to one of its own marks");
 }
 
 TEST(Arena, moves_what_it_holds) {

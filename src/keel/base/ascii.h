@@ -9,11 +9,11 @@
 
 namespace keel::ascii {
 
-// The digits of a hexadecimal number, by value.
+// The hexadecimal digits, indexed by their values.
 inline constexpr char hex_lower[] = "0123456789abcdef";
 inline constexpr char hex_upper[] = "0123456789ABCDEF";
 
-// Classes and case of ASCII characters, independent of the locale; false, or unchanged, for any other byte.
+// Classes of ASCII characters, independent of the locale; false for any other byte.
 constexpr bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
 constexpr bool is_upper(char c) noexcept { return static_cast<unsigned char>(c - 'A') < 26; }
 constexpr bool is_lower(char c) noexcept { return static_cast<unsigned char>(c - 'a') < 26; }
@@ -21,7 +21,7 @@ constexpr bool is_letter(char c) noexcept { return static_cast<unsigned char>((c
 constexpr bool is_alphanumeric(char c) noexcept { return is_letter(c) || is_digit(c); }
 constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
 
-// The other case of an ASCII letter; any other byte is returned unchanged.
+// An ASCII letter in lower or in upper case; any other byte is returned unchanged.
 constexpr char to_lower(char c) noexcept { return is_upper(c) ? static_cast<char>(c | 0x20) : c; }
 constexpr char to_upper(char c) noexcept { return is_lower(c) ? static_cast<char>(c & ~0x20) : c; }
 

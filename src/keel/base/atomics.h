@@ -1,7 +1,7 @@
-// keel/base/atomics.h — the atomics of the lock-free containers of base/, so that a test can put a model in its place.
+// keel/base/atomics.h — the atomics of the lock-free containers of base/, which tests can replace by a model.
 //
 // SpscRing, MpscQueue and MpmcQueue take their atomics as the last template argument, which only tests set. This file
-// has the real ones; base/testing/interleaving.h has those of a checker that explores every schedule.
+// has the real atomics; base/testing/interleaving.h has the atomics of a checker that explores every schedule.
 
 #pragma once
 

@@ -1,11 +1,11 @@
 // keel/base/buffer.h — a growable run of bytes from the thread's pool.
 //
-// Used for response bodies, heads that arrive in pieces and everything that is written before it is sent. A queue of
-// bytes is a BufferChain (base/buffer_chain.h).
+// Buffers are used for response bodies, for message heads that arrive in pieces, and for output that is assembled
+// before it is sent. For a queue of bytes, use a BufferChain (base/buffer_chain.h).
 //
-// Ownership: owns its block; move-only. Views into it are invalid after it grows.
-// Errors:    growing throws std::bad_alloc, and the bytes already written are kept. Committing or dropping more bytes
-//            than there are is a bug: builds without NDEBUG abort.
+// Ownership: owns its block; move-only. Views of its bytes are invalid after the buffer grows.
+// Errors:    growing throws std::bad_alloc, and the bytes already written are kept. To commit more bytes than there is
+//            room for, or to drop more bytes than the buffer holds, is a bug: builds without NDEBUG abort.
 // Threads:   one at a time; may be destroyed on a different thread from the one that made it.
 // Cost:      appending is a compare and a copy; growth doubles; no heap in steady state up to 64 KiB.
 
@@ -57,7 +57,8 @@ class Buffer {
     *reserve(1) = c;
     ++size_;
   }
-  // Room for `bytes` more bytes after the end; call commit() with the number that was written.
+  // Returns room for `bytes` more bytes after the end; after writing there, call commit() with the number of bytes
+  // written.
   char* reserve(std::size_t bytes) {
     if (capacity_ - size_ < bytes) [[unlikely]]
       grow(bytes);
@@ -68,7 +69,7 @@ class Buffer {
     KEEL_DCHECK(size <= capacity_, "a buffer cannot be larger than its capacity");
     size_ = size;
   }
-  // Drops the first `bytes`; the rest moves to the front.
+  // Drops the first `bytes` bytes; the remaining bytes move to the front.
   void consume(std::size_t bytes) noexcept {
     KEEL_DCHECK(bytes <= size_, "consume() cannot remove more bytes than the buffer holds");
     size_ -= bytes;
@@ -83,7 +84,7 @@ class Buffer {
   }
 
  private:
-  void give_back() noexcept;  // Returns the block, without changing the members.
+  void give_back() noexcept;  // Returns the block to the pool, without changing the members.
   void grow(std::size_t more);
   void grow_further(std::size_t more);
   char* data_ = nullptr;

@@ -27,7 +27,7 @@ struct BufferChain::Block {
   std::string_view view() const noexcept { return buffer.view().substr(consumed); }
   std::size_t room() const noexcept { return buffer.capacity() - buffer.size(); }
 
-  Buffer buffer;  // It is never filled beyond its capacity, so that its bytes do not move.
+  Buffer buffer;  // This buffer is never filled beyond its capacity, because growing would move its bytes.
   std::size_t consumed;
   Block* next;
 };
@@ -42,7 +42,7 @@ void BufferChain::link(Block* blocks, Block* last) noexcept {
   last_ = last;
 }
 
-// Makes room for `bytes` from open_ on, or changes nothing.
+// Makes room for `bytes` bytes in open_ and the blocks after it. If this function throws, the chain is unchanged.
 void BufferChain::make_room(std::size_t bytes) {
   std::size_t room = 0;
   for (const Block* block = open_; block != nullptr; block = block->next) room += block->room();
@@ -80,7 +80,6 @@ void BufferChain::append(std::string_view bytes) {
 void BufferChain::append(Buffer&& bytes) {
   if (bytes.empty()) return;
   Block* const block = Block::make(std::move(bytes));
-  // Replaces the empty blocks after open_.
   if (open_ != nullptr) {
     free_all(std::exchange(open_->next, nullptr));
     last_ = open_;
@@ -130,7 +129,7 @@ std::size_t BufferChain::reserve(std::span<iovec> parts, std::size_t bytes) {
 
 void BufferChain::commit(std::size_t bytes) {
   while (bytes != 0) {
-    KEEL_EXPECT(open_ != nullptr, "commit() is given more bytes than a BufferChain has room for");
+    KEEL_EXPECT(open_ != nullptr, "commit() cannot add more bytes than the BufferChain has room for");
     const std::size_t part = std::min(open_->room(), bytes);
     open_->buffer.commit(part);
     size_ += part;
@@ -140,7 +139,7 @@ void BufferChain::commit(std::size_t bytes) {
 }
 
 void BufferChain::consume(std::size_t bytes) {
-  KEEL_EXPECT(bytes <= size_, "consume() is given more bytes than a BufferChain holds");
+  KEEL_EXPECT(bytes <= size_, "consume() cannot remove more bytes than the BufferChain holds");
   size_ -= bytes;
   if (size_ == 0) return clear();
   while (bytes != 0) {

@@ -11,15 +11,15 @@
 //   input.commit(static_cast<std::size_t>(::readv(fd, parts, static_cast<int>(count))));
 //   while (input.copy_to(header) == sizeof header && …) input.consume(…);
 //
-// A Buffer (base/buffer.h) is one run of bytes: it moves them when it grows and when its front is used up. Use a Buffer
-// for bytes that are written once and sent as a whole, and a chain for a queue.
+// A Buffer (base/buffer.h) is one run of bytes, and moves them when it grows and when its first bytes are consumed. Use
+// a Buffer for bytes that are written once and sent as a whole, and a chain for a queue.
 //
 // Ownership: owns its blocks; move-only. Bytes stay where they are until they are consumed, even while more are
 //            appended, so a write of the parts that gather() returned may continue during an append.
-// Errors:    append and reserve throw std::bad_alloc, and then the chain is as before.
+// Errors:    append and reserve throw std::bad_alloc; the chain is then unchanged.
 // Threads:   one at a time; may be destroyed on a different thread from the one that made it.
-// Cost:      blocks double from 256 B to 16 KiB; they and the records that link them come from the thread's pool
-//            (pool.h): no heap in steady state. An empty chain has no blocks.
+// Cost:      blocks double from 256 B to 16 KiB. Blocks, and the records that link them, come from the thread's pool
+//            (pool.h), so the heap is not used in steady state. An empty chain has no blocks.
 
 #pragma once
 
@@ -62,19 +62,19 @@ class BufferChain {
   void append(std::string_view bytes);
   void append(Buffer&& bytes);
 
-  // The first contiguous bytes; empty only when the chain is. The view is valid until the bytes are consumed.
+  // The first contiguous bytes; empty only when the chain is empty. The view is valid until the bytes are consumed.
   std::string_view front() const noexcept;
-  // Fills `parts` with the positions of the bytes, starting with the first; returns the number of parts. They contain
-  // all bytes unless there are too few parts.
+  // Fills `parts` with the positions of the bytes, from the first byte on; returns the number of parts used. The parts
+  // cover all bytes of the chain unless `parts` has too few elements.
   std::size_t gather(std::span<iovec> parts) const noexcept;
-  // Copies the first bytes, as many as exist and fit; returns their number.
+  // Copies the first bytes, as many as the chain holds and `into` has room for; returns their number.
   std::size_t copy_to(std::span<char> into) const noexcept;
 
   // Room for `bytes` bytes after the end, in at most parts.size() pieces; returns the number of pieces. The room may be
-  // less than `bytes` if there are too few parts. Valid until commit() or any other change; bytes that are not
-  // committed are not in the chain.
+  // less than `bytes` if `parts` has too few elements. The room is valid until commit() or any other change of the
+  // chain; bytes that are not committed are not in the chain.
   std::size_t reserve(std::span<iovec> parts, std::size_t bytes);
-  // Adds the first `bytes` of the reserved room, which have been written.
+  // Adds the first `bytes` bytes of the reserved room, which the caller has written, to the chain.
   void commit(std::size_t bytes);
 
   // Drops the first `bytes` bytes, at most size().
@@ -89,7 +89,7 @@ class BufferChain {
   void link(Block* blocks, Block* last) noexcept;
   static void free_all(Block* blocks) noexcept;
 
-  // In order. The next byte is written into the block open_; the blocks after it are empty.
+  // In order. The next byte is written into the block open_; the blocks after open_ are empty.
   Block* first_ = nullptr;
   Block* open_ = nullptr;
   Block* last_ = nullptr;

@@ -5,20 +5,21 @@
 //     …
 //   }
 //
-// KEEL_EXPECT throws a Bug, an exception with the sentence, the place and the stack. It is for mistakes in code that
-// runs inside a request, a job or another task, where a client may choose the moment. The task ends with Code::Internal
-// (Error::is_bug()), a server responds to that request with 500 and logs the bug, and everything else continues.
-// KEEL_CHECK (base/check.h) ends the process. KEEL_CHECK is for mistakes that such code cannot cause: broken invariants
-// of Keel itself, after which continuing would harm others, and mistakes at start-up.
+// KEEL_EXPECT throws a Bug: an exception that has the given sentence, the place in the source, and the stack. Use it
+// for mistakes in code that runs inside a request, a job or another task, where a client may be able to provoke the
+// mistake. The task ends with Code::Internal (Error::is_bug()); if it was handling a request, the server responds with
+// 500. The bug is logged, and everything else continues. KEEL_CHECK (base/check.h) ends the process instead. Use it for
+// mistakes that code inside a task cannot cause: broken invariants of Keel itself, after which the process could harm
+// other requests, and mistakes at start-up.
 //
-// The start() of an operation may throw a Bug before the operation has begun (task/leaf.h). Where nothing can be
-// thrown, the error is Error::from_bug(Bug(…)). KEEL_DEXPECT does the same in builds without NDEBUG, and has no effect
-// in others.
+// The start() of an operation may throw a Bug before the operation has begun (task/leaf.h). Code that must not throw
+// makes the Error from the Bug: Error::from_bug(Bug(…)). KEEL_DEXPECT does the same as KEEL_EXPECT in builds without
+// NDEBUG, and has no effect in other builds.
 //
 // Threads: any.
-// Cost:    one predicted branch; the sentence is made when the condition is false. A Bug allocates and captures its
-//          stack, some microseconds. The addresses of the stack are resolved to names when the Bug is logged; for the
-//          cost of that, see stack.h.
+// Cost:    one predicted branch; the sentence is made only when the condition is false. Making a Bug allocates and
+//          captures the stack, which takes some microseconds. The addresses of the stack are resolved to names when the
+//          Bug is logged; for the cost of that, see stack.h.
 
 #pragma once
 
@@ -45,8 +46,8 @@ class Bug : public std::logic_error {
 };
 
 // A configuration mistake that is found while a service is being assembled, such as an empty key for clients: an App
-// prints the sentence and ends with exit code 2, as for the configuration mistakes that the App finds itself. Thrown
-// later, in a request, it ends that request with 500.
+// prints the sentence and ends with exit code 2, as for the configuration mistakes that the App finds itself. A
+// Misconfigured that is thrown later, inside a request, ends that request with 500.
 class Misconfigured : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

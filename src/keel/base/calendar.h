@@ -1,6 +1,7 @@
-// keel/base/calendar.h — days since 1970-01-01 as years, months and days, and back: the proleptic Gregorian calendar.
+// keel/base/calendar.h — converts days since 1970-01-01 to a year, month and day, and back (proleptic Gregorian
+// calendar).
 //
-// Threads: functions.
+// Threads: any; the functions depend only on their arguments.
 // Cost:    about 5 ns; no table of years.
 
 #pragma once
@@ -16,8 +17,8 @@ struct CalendarDate {
   int day = 0;    // 1 to 31
 };
 
-// It counts in eras of 400 years that begin in March, so that the leap day ends a year. Any day within ±5 million
-// years.
+// The date of any day within ±5 million years. The computation counts in eras of 400 years that begin in March, so that
+// the leap day is the last day of its year.
 constexpr CalendarDate date_of(std::int64_t days_since_1970) noexcept {
   const std::int64_t shifted = days_since_1970 + 719'468;
   const std::int64_t era = (shifted >= 0 ? shifted : shifted - 146'096) / 146'097;
@@ -32,7 +33,7 @@ constexpr CalendarDate date_of(std::int64_t days_since_1970) noexcept {
   return date;
 }
 
-// The days from 1970-01-01 to `date`; negative before.
+// The days from 1970-01-01 to `date`; negative for an earlier date.
 constexpr std::int64_t days_of(const CalendarDate& date) noexcept {
   const int year = date.month <= 2 ? date.year - 1 : date.year;
   const int era = (year >= 0 ? year : year - 399) / 400;

@@ -1,10 +1,10 @@
-// keel/base/check.h — assertions that stay on.
+// keel/base/check.h — assertions that stay active in release builds.
 //
 // KEEL_CHECK(condition, "the sentence that should have been true") prints the sentence with file and line to standard
-// error and aborts. Use it only for bugs; failures caused by input or the environment are returned as a Result
+// error and aborts. Use KEEL_CHECK only for bugs; failures caused by input or the environment are returned as a Result
 // (base/result.h). For a mistake that code inside a request can make, use a Bug instead, which ends that request and
-// not the process (base/bug.h). KEEL_DCHECK does the same in builds without NDEBUG, and has no effect in others: for
-// invariants that are expensive to check.
+// not the process (base/bug.h). KEEL_DCHECK does the same as KEEL_CHECK in builds without NDEBUG, and has no effect in
+// other builds: use it for invariants that are expensive to check.
 //
 // Cost: one predicted branch.
 
@@ -21,8 +21,9 @@ namespace keel {
 [[noreturn, gnu::cold, gnu::noinline]] void check_failed(const char* file, int line, const char* condition,
                                                          const char* sentence) noexcept;
 
-// The reason why this process is about to end: the text that check_failed has printed, or that was set before abort()
-// was called. Empty before. The first reason is kept, up to 1 KiB of it. Any thread; reading is async-signal-safe.
+// The reason why this process is about to end: the text that check_failed() printed, or a text that was set before
+// abort() was called. Empty before. The first reason is kept, up to 1 KiB of it. Any thread; reading is
+// async-signal-safe.
 const char* last_words() noexcept;
 void set_last_words(const char* text) noexcept;
 

@@ -8,14 +8,17 @@
 //   last.push_overwriting(took);                             // the oldest goes when it is full
 //   for (std::size_t i = 0; i < last.size(); ++i) sum += last[i];
 //
-// The push function decides what happens when it is full: try_push rejects the value and leaves it with the caller,
-// push_overwriting destroys the oldest element. It is not thread-safe: use a queue between threads.
+// The push function decides what happens when the buffer is full: try_push rejects the value and leaves it with the
+// caller; push_overwriting destroys the oldest element. A CircularBuffer is not thread-safe: to pass values between
+// threads, use a queue.
 //
-// Bugs:     a capacity that is not a power of two; access to an element that does not exist (front, back, operator[],
-//           or pop_front of an empty buffer). They abort.
-// Lifetime: elements stay where they are until they are popped or overwritten; references to the others stay valid.
+// Bugs:     a capacity that is not a power of two aborts; access to an element that does not exist (front, back,
+//           operator[], or pop_front of an empty buffer) throws a Bug.
+// Lifetime: elements stay where they are until they are popped or overwritten; references to the other elements stay
+//           valid.
 // Threads:  one at a time.
-// Cost:     a mask instead of a division; its memory is allocated once, from pool.h, and freed at the end.
+// Cost:     an index is computed with a mask instead of a division. The memory is allocated once, from pool.h, and
+//           freed by the destructor.
 
 #pragma once
 
@@ -30,12 +33,12 @@ namespace keel {
 
 template <class T>
 class CircularBuffer {
-  static_assert(alignof(T) <= 16, "a CircularBuffer aligns to 16 bytes at most");
+  static_assert(alignof(T) <= 16, "the elements of a CircularBuffer must not need an alignment above 16 bytes");
 
  public:
   // Makes room for `capacity` elements, which must be a power of two. Throws std::bad_alloc.
   explicit CircularBuffer(std::size_t capacity) : mask_(capacity - 1) {
-    KEEL_CHECK(capacity != 0 && (capacity & mask_) == 0, "the capacity of a CircularBuffer is a power of two");
+    KEEL_CHECK(capacity != 0 && (capacity & mask_) == 0, "the capacity of a CircularBuffer must be a power of two");
     KEEL_CHECK(capacity <= static_cast<std::size_t>(-1) / 2 / sizeof(T), "a CircularBuffer must fit into memory");
     elements_ = static_cast<T*>(pool_allocate(capacity * sizeof(T)));
   }
@@ -56,11 +59,11 @@ class CircularBuffer {
   bool empty() const noexcept { return first_ == end_; }
   bool full() const noexcept { return size() == capacity(); }
 
-  // Appends after the newest element. False when the buffer is full; then `value` is unchanged.
+  // Appends after the newest element. Returns false when the buffer is full; then `value` is unchanged.
   [[nodiscard]] bool try_push(T&& value) { return try_put(std::move(value)); }
   [[nodiscard]] bool try_push(const T& value) { return try_put(value); }
-  // Appends after the newest element; destroys the oldest when it is full. If T's constructor throws, the buffer has
-  // one element fewer.
+  // Appends after the newest element; if the buffer is full, first destroys the oldest element. If T's constructor then
+  // throws, the oldest element is lost nevertheless.
   void push_overwriting(T value) {
     if (full()) drop_front();
     put(std::move(value));
@@ -111,7 +114,8 @@ class CircularBuffer {
 
   T* elements_ = nullptr;
   std::size_t mask_;
-  // Numbers of the oldest element and of the next one, counted from the beginning: they wrap around together.
+  // The numbers of the oldest element and of the next element to be pushed, counted from the first push. Both numbers
+  // wrap around at 2^64.
   std::size_t first_ = 0;
   std::size_t end_ = 0;
 };

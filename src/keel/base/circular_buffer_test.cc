@@ -118,8 +118,8 @@ TEST(CircularBuffer, does_what_a_deque_does) {
 }
 
 TEST(CircularBufferDeathTest, aborts_when_its_capacity_is_no_power_of_two) {
-  EXPECT_DEATH(CircularBuffer<int>(0), "is a power of two");
-  EXPECT_DEATH(CircularBuffer<int>(3), "is a power of two");
+  EXPECT_DEATH(CircularBuffer<int>(0), "must be a power of two");
+  EXPECT_DEATH(CircularBuffer<int>(3), "must be a power of two");
   EXPECT_EQ(CircularBuffer<int>(1).capacity(), 1u);
 }
 

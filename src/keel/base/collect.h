@@ -4,11 +4,11 @@
 //   KEEL_TRY(auto both, all(parse_host(host), parse_port(port)));   // std::tuple<std::string, std::uint16_t>
 //   auto& [name, number] = both;
 //
-// all() of tasks is in task/group.h; this one is for Results that already exist.
+// This all() takes Results that already exist; the all() that takes tasks is in task/group.h.
 //
-// Errors:  the first in the order of the range or of the arguments.
+// Errors:  the first error in the order of the range or of the arguments.
 // Threads: values.
-// Cost:    collect allocates the vector, only once if the range knows its size.
+// Cost:    collect allocates the vector; it allocates only once if the range knows its size.
 
 #pragma once
 
@@ -24,13 +24,14 @@ namespace keel {
 
 namespace internal {
 
-// A container, whose elements are const when it is const. The elements of a view are owned elsewhere.
+// Whether Range owns its elements, as a container does. The elements of a const container are const, whereas a const
+// view may give access to elements that are not const.
 template <class Range, class One>
 concept Owns = requires(const std::remove_reference_t<Range>& range) {
   requires std::is_same_v<decltype(*std::begin(range)), const One&>;
 };
 
-// The Result itself if it may be moved from, else a copy of it.
+// Moves the Result if it may be moved from; otherwise copies it.
 template <bool is_given, class One>
 auto take(One&& one) {
   if constexpr ((is_given || !std::is_lvalue_reference_v<One>) && !std::is_const_v<std::remove_reference_t<One>>) {
@@ -42,13 +43,13 @@ auto take(One&& one) {
 
 }  // namespace internal
 
-// The values of a range of Results in their order, as a vector; Result<> for a range of Result<>. A range that makes
-// its elements on demand (std::views::transform) makes none after the first error. Elements of a container that is
-// passed as an rvalue are moved; those of a named container or a std::span are copied.
+// The values of a range of Results in their order, as a vector; Result<> for a range of Result<>. After the first
+// error, no further elements are requested from a range that makes its elements on demand (std::views::transform).
+// Elements of a container that is passed as an rvalue are moved; those of a named container or a std::span are copied.
 template <class Range>
 auto collect(Range&& results) {
   using One = std::remove_cvref_t<decltype(*std::begin(results))>;
-  static_assert(is_result<One>, "collect takes a range of Results");
+  static_assert(is_result<One>, "collect() needs a range of Results");
   using T = typename One::value_type;
   constexpr bool is_given = !std::is_lvalue_reference_v<Range> && internal::Owns<Range, One>;
   using Values = std::conditional_t<std::is_void_v<T>, std::monostate, std::vector<T>>;
@@ -69,7 +70,7 @@ auto collect(Range&& results) {
   }
 }
 
-// A tuple of the values, std::monostate for that of a Result<>.
+// A tuple of the values; a Result<> contributes a std::monostate.
 template <class... Ts>
   requires(sizeof...(Ts) >= 2)
 Result<std::tuple<OrMonostate<Ts>...>> all(Result<Ts>... results) {

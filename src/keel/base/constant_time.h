@@ -1,11 +1,11 @@
-// keel/base/constant_time.h — comparing secrets (tokens, signatures, keys) without revealing them by the duration of
-// the comparison.
+// keel/base/constant_time.h — compares secrets (tokens, signatures, keys) in a time that does not reveal their
+// contents.
 //
 //   if (!constant_time_equal(given, expected)) return fail(Code::Unauthenticated, "the signature is wrong");
 //
-// Result:  whether both have the same bytes. The time depends on their sizes alone, never on their contents. A
-//          difference in size can be measured: where the size itself is secret, compare digests, or tokens of one fixed
-//          size.
+// Result:  whether both texts have the same bytes. The time depends only on the sizes of the texts, never on their
+//          contents. A difference in size can be measured: where the size is secret too, compare digests, or use tokens
+//          of one fixed size.
 // Threads: a function.
 // Cost:    about 0.3 ns a byte.
 
@@ -19,7 +19,7 @@
 
 namespace keel {
 
-// Compares all bytes of `a` and `b`, whatever the first difference; texts of different lengths are different.
+// Compares all bytes of `a` and `b`, even after a difference; texts of different lengths are different.
 inline bool constant_time_equal(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   std::uint64_t difference = 0;
@@ -30,7 +30,7 @@ inline bool constant_time_equal(std::string_view a, std::string_view b) noexcept
     std::memcpy(&of_a, a.data() + at, size);
     std::memcpy(&of_b, b.data() + at, size);
     difference |= of_a ^ of_b;
-    // Hides the value from the compiler, which can then not prove that an early exit would be equivalent.
+    // Hides the value from the compiler, so that the compiler cannot prove that an early exit would be equivalent.
     __asm__("" : "+r"(difference));
     at += size;
   };

@@ -29,9 +29,10 @@ template <std::size_t N>
     std::memcpy(to, from, size);
     return;
   }
-  // Hides the object behind `from`: otherwise the compiler warns about branches that are never taken for short objects.
+  // Hides from the compiler which object `from` points into: otherwise it warns about branches that are never taken for
+  // short objects.
   asm("" : "+r"(from));
-  if (size - 8 > 56) {  // This also covers sizes below 8.
+  if (size - 8 > 56) {  // The condition is also true for sizes below 8, because the subtraction wraps around.
     std::memcpy(to, from, size);
   } else if (size >= 32) {
     internal::copy_ends<32>(to, from, size);

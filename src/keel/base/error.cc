@@ -34,7 +34,8 @@ constexpr Row rows[code_count] = {
     {"Internal", 500, Level::Error},
 };
 
-// Whether a file belongs to Keel: such places mean nothing to the user. Tests next to the sources count as user code.
+// Whether a file is one of Keel's sources, whose places mean nothing to the user. Tests next to the sources count as
+// user code.
 bool is_of_keel(std::string_view file) noexcept {
   if (file.find("_test.") != file.npos || file.find("_bench.") != file.npos) return false;
   for (const std::string_view module : {"base/", "task/", "exec/", "io/", "net/", "data/", "db/", "http/", "events/",
@@ -119,12 +120,12 @@ std::string_view to_string(Code code) noexcept { return row(code).name; }
 int http_status(Code code) noexcept { return row(code).status; }
 Level log_level(Code code) noexcept { return row(code).level; }
 
-// Context is later put in front of the message, so the characters are at the end of their block.
+// The characters are at the end of their block, so that context can later be put in front of the message.
 struct Error::Text {
   static constexpr std::string_view between = ": ";
 
-  // Puts `text` at the end of a new block, with space before it for `front` bytes now and more later. Null when there
-  // is no memory.
+  // Puts `text` at the end of a new block. The space before the text has room for `front` bytes, which the caller adds
+  // next, and for later context. Returns null when there is no memory.
   static Text* make(std::string_view text, std::size_t front) noexcept {
     const std::size_t used = front + text.size() + 1;
     const std::size_t capacity = used + std::max(context_room, used / 2);
@@ -183,7 +184,7 @@ Error& Error::with_origin_of(const Error& other) noexcept {
   return *this;
 }
 
-// Makes its own block; null when there is no memory for one.
+// Makes sure that the Error has its own block, and returns the block; null when there is no memory for it.
 Error::Text* Error::own_text() noexcept {
   if (!is_owned()) {
     Text* const own = Text::make(message(), 0);
@@ -284,7 +285,9 @@ Error Error::clone() const noexcept {
     if (from.details != nullptr) {
       try {
         to.details.reset(from.details->clone());
-      } catch (const std::bad_alloc&) {  // Treated like a stack for which there is no memory.
+      } catch (const std::bad_alloc&) {
+        // If memory cannot be allocated, the copy is made without the details; for the same reason it may lack the
+        // stack.
       }
     }
   }
@@ -295,7 +298,8 @@ Error&& Error::during(std::string_view statement, std::source_location place) &&
   if (Text* const own = own_text(); own != nullptr && own->kept.statement.empty()) {
     Text::Kept& kept = own->kept;
     kept.statement = statement;
-    // Put in front, because the awaiting code is further out.
+    // The statement's place comes first, because places are ordered innermost first, and the statement is inside the
+    // code that awaited it.
     kept.place_count = std::min(kept.place_count + 1, places_max);
     std::move_backward(kept.places, kept.places + kept.place_count - 1, kept.places + kept.place_count);
     kept.places[0] = place;
@@ -308,7 +312,7 @@ Error&& Error::awaited_at(std::source_location place) && noexcept {
   Text* const own = own_text();
   if (own == nullptr || own->kept.place_count == places_max) return std::move(*this);
   Text::Kept& kept = own->kept;
-  // A call that is awaited in the same statement counts as one place.
+  // Consecutive places on the same line of the source count as one place.
   if (kept.place_count != 0) {
     const std::source_location& last = kept.places[kept.place_count - 1];
     if (last.line() == place.line() && std::string_view(last.file_name()) == place.file_name()) return std::move(*this);

@@ -1,7 +1,7 @@
 // keel/base/error.h — an error: a code with a message, in one machine word.
 //
 // An Error is a code, an optional errno and a message. The code is chosen by what the caller should do next; each code
-// has a default HTTP status (the status of the RFC 9457 problem that http makes of it) and a log level.
+// has a log level, and a default HTTP status: that of the RFC 9457 problem that an HTTP server makes of the Error.
 //
 //   return fail(Code::NotFound, "no such user");                  // a function or coroutine fails with a literal
 //   return Error::text(Code::NotFound, "no user " + name);        // … with a message made now
@@ -10,21 +10,22 @@
 //   return std::move(result).error().because("reading config");   // … with the error of another, and context
 //   log.warn("disk", Error(Code::DataLoss, "a page is torn"));    // an Error that is kept or logged, not returned
 //
-// Use only these forms. A Result can also be made from an Error directly; a Task<> fails by awaiting the Error with
-// co_await.
+// Make an Error only in the forms shown above. A Result can also be made from an Error directly; a Task<> fails by
+// awaiting the Error with co_await.
 //
-// Origin:    an Error belongs to the application, and a client may see it, unless its origin is one of the following.
-//            An error of files, databases, other servers or the system has is_from_environment(); an error that a
-//            mistake of the program caused has is_bug() (base/bug.h). A server responds to these two with a status of
-//            500 or above, without their message. The origin stays with an Error when its code or message changes;
-//            on_error() (task/on_error.h) replaces it by an error of the application.
-// Places:    an Error of the two other origins remembers where it was awaited, innermost first, without places in
-//            Keel's own sources; an error of a database remembers the statement as well.
+// Origin:    an Error belongs to the application, and a client may see it, unless its origin is one of the following
+//            two. is_from_environment() is true for an error of files, databases, other servers or the system. is_bug()
+//            is true for an error that a mistake of the program caused (base/bug.h). A server responds to an error of
+//            these two origins with a status of 500 or above, and does not send the error's message. The origin stays
+//            with an Error when its code or message changes; on_error() (task/on_error.h) replaces the whole Error by
+//            an error of the application.
+// Places:    an Error from the environment or of a bug remembers the places where it was awaited, innermost first,
+//            without places in Keel's own sources. An error of a database also contains the statement.
 //
-// Ownership: a literal message is kept by pointer and costs nothing. Any other message (text, because) is one block of
-//            the heap, however deep its context. The block has context_room bytes for later context, so that five
-//            levels of 23 characters need one allocation; when they do not fit, everything moves into a block that is
-//            half as large again. Move-only; clone() copies.
+// Ownership: a literal message is kept by pointer and costs nothing. Any other message (of text() or because()) is in
+//            one block of the heap, however many levels of context are added to it. The block has context_room bytes
+//            for later context, so that five levels of 23 characters need one allocation; when later context does not
+//            fit, everything moves into a block of 1.5 times the size. Move-only; clone() copies.
 // Threads:   a value; may be moved between threads.
 // Cost:      8 bytes; making one from a literal does not allocate.
 
@@ -46,23 +47,23 @@ struct Stack;
 
 // What a caller can do about an error; each code has an HTTP status and a log level.
 enum class Code : std::uint8_t {
-  InvalidArgument,     // The caller's input is invalid: correct it, do not retry. 400
-  OutOfRange,          // Past the end or above a bound: correct it.                       400
-  Unauthenticated,     // The caller is not authenticated. 401
-  PermissionDenied,    // The caller is authenticated, but not allowed. 403
-  NotFound,            // The object does not exist. 404
-  AlreadyExists,       // The object already exists. 409
-  Conflict,            // State has changed or forbids it: read again, then decide.        409
+  InvalidArgument,     // The caller's input is invalid: correct it, do not retry.    400
+  OutOfRange,          // A value is past a range or above a bound: correct it.       400
+  Unauthenticated,     // The caller is not authenticated.                            401
+  PermissionDenied,    // The caller is authenticated, but not allowed.               403
+  NotFound,            // The object does not exist.                                  404
+  AlreadyExists,       // The object already exists.                                  409
+  Conflict,            // The state has changed or conflicts: read it, then decide.   409
   FailedPrecondition,  // The system is not in the state that the operation requires. 412
-  ResourceExhausted,   // A limit was reached: back off and retry. 503
-  DeadlineExceeded,    // The deadline has passed. 504
-  Cancelled,           // The operation was asked to stop, or the peer disconnected. 499
-  Unavailable,         // Temporarily not possible: retry with back-off. 503
-  Protocol,            // The peer violated the protocol. 400
-  Upstream,            // A server that this one called has failed. 502
-  Unsupported,         // This build, the system or the peer does not offer it.            501
-  DataLoss,            // Stored data is damaged.                                          500
-  Internal,            // A bug or a foreign exception.                                    500
+  ResourceExhausted,   // A limit was reached: back off and retry.                    503
+  DeadlineExceeded,    // The deadline has passed.                                    504
+  Cancelled,           // The operation was asked to stop, or the peer disconnected.  499
+  Unavailable,         // The operation cannot succeed now: retry with back-off.      503
+  Protocol,            // The peer violated the protocol.                             400
+  Upstream,            // Another server, which this one called, has failed.          502
+  Unsupported,         // This build, the system or the peer lacks the feature.       501
+  DataLoss,            // Stored data is damaged.                                     500
+  Internal,            // A bug or a foreign exception.                               500
 };
 // The number of codes.
 inline constexpr int code_count = 17;
@@ -72,17 +73,18 @@ enum class Level : std::uint8_t { Trace, Debug, Info, Warn, Error, Fatal };
 
 // The name of the code: "NotFound", "Internal", …
 std::string_view to_string(Code code) noexcept;
-// The HTTP status that this code becomes by default.
+// The default HTTP status for this code.
 int http_status(Code code) noexcept;
-// The level at which the code that handles the error should log it.
+// The level at which to log an error with this code.
 Level log_level(Code code) noexcept;
 
 class [[nodiscard]] Error {
  public:
-  // The number of bytes of context for which a message's block has room; each line counts with its ": ".
+  // The number of bytes of context for which a message's block has room, including the ": " after each level of
+  // context.
   static constexpr std::size_t context_room = 128;
 
-  // `literal` is kept by pointer: a string literal, or something that lives as long as the process.
+  // `literal` is kept by pointer: it must be a string literal, or live as long as the process.
   Error(Code code, const char* literal) noexcept : Error(code, 0, literal, false) {}
   Error(Error&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
   Error& operator=(Error&& other) noexcept {
@@ -94,22 +96,22 @@ class [[nodiscard]] Error {
   }
   ~Error() { release(); }
 
-  // An Error with its own message (copied: one allocation).
-  // Without memory the message is lost and the code is kept.
+  // An Error with its own copy of `message`, which takes one allocation. If memory runs out, the message is lost and
+  // the code is kept.
   static Error text(Code code, std::string_view message) noexcept;
-  // Call it in a catch block. std::bad_alloc becomes ResourceExhausted, every other exception Internal with its what().
-  // A std::system_error keeps its errno, and its what() without the errno's text. std::bad_alloc and
-  // std::system_error are from the environment; every other exception is a bug. A Bug's sentence is the message, and
-  // its place and stack are kept.
+  // Call it in a catch block. std::bad_alloc becomes ResourceExhausted, every other exception becomes Internal with its
+  // what(). For a std::system_error, the Error has the errno, and its message is the what() without the errno's text.
+  // std::bad_alloc and std::system_error are from the environment; every other exception is a bug. For a Bug, the
+  // Error's message is the Bug's sentence, and the Bug's place and stack are kept.
   static Error from_exception() noexcept;
-  // Internal, with the sentence, place and stack of a Bug that cannot be thrown where it is detected.
+  // An Error with Code::Internal and the sentence, place and stack of a Bug that cannot be thrown where it is detected.
   static Error from_bug(const Bug& bug) noexcept;
-  // The code that fits `number` (ENOENT is NotFound, EAGAIN Unavailable, …), with `number` kept; from the environment.
-  // `what` is a literal, usually the system call. Does not allocate.
+  // An Error with the code that fits `number` (NotFound for ENOENT, Unavailable for EAGAIN, …). The Error keeps
+  // `number`, and its origin is the environment. `what` is a literal, usually the system call. Does not allocate.
   static Error from_errno(const char* what, int number) noexcept;
 
   Code code() const noexcept { return static_cast<Code>(word_ & 0x1f); }
-  // The errno kept by from_errno, else 0.
+  // The errno that from_errno() kept, or 0.
   int errno_value() const noexcept { return static_cast<int>((word_ >> 8) & 0xff); }
   // The message, with the newest context first and the cause last, but without the errno's text. The view is valid
   // while this Error lives and is not changed.
@@ -117,10 +119,10 @@ class [[nodiscard]] Error {
   // The whole error as text for people: "loading user: open: No such file or directory".
   std::string describe() const;
 
-  // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno are kept.
-  // Without memory the error is unchanged.
+  // Adds context in front of the message: because("reading config") gives "reading config: …". Code and errno are kept.
+  // If memory runs out, the error is unchanged.
   Error&& because(std::string_view context) && noexcept;
-  // Replaces the code, for an error that means something else to the caller. Its origin is kept.
+  // Replaces the code, for an error that means something else to the caller. The origin is kept.
   Error&& as(Code code) && noexcept;
   Error clone() const noexcept;
 
@@ -130,34 +132,37 @@ class [[nodiscard]] Error {
     word_ |= environment_bit;
     return std::move(*this);
   }
-  // Whether it is a programming mistake: a Bug, or an uncaught exception.
+  // Whether a programming mistake caused the error: a Bug, or an uncaught exception.
   bool is_bug() const noexcept { return (word_ & bug_bit) != 0; }
 
-  // Records the operation in progress, such as the text of a statement, and the place that called it. The text must
-  // live as long as the process. Allocates once, unless the message is already in a block of its own.
+  // Records the operation that failed, such as the text of a statement, and the place that called the operation. The
+  // text must live as long as the process. Allocates once, unless the message already has its own block.
   Error&& during(std::string_view statement, std::source_location place) && noexcept;
-  // Adds `place` after the known places: at most places_max, and none in Keel's own sources.
+  // Adds `place` after the known places, unless there are already places_max of them or `place` is in Keel's own
+  // sources.
   Error&& awaited_at(std::source_location place) && noexcept;
   static constexpr int places_max = 4;
   // The argument of during(), or empty.
   std::string_view statement() const noexcept;
-  // The place of a Bug, of the statement, or else of the innermost await; line() is 0 if unknown.
+  // The place of the Bug or of the statement if there is one, otherwise that of the innermost await; line() is 0 if
+  // unknown.
   std::source_location place() const noexcept;
-  // Returns all places, innermost first, as in "orders.cc:42 < shop.cc:17". Empty when none is known.
+  // Returns all places, innermost first, as in "orders.cc:42 < shop.cc:17". Empty when no place is known.
   std::string describe_places() const;
   // The stack where a Bug was thrown; null for other errors.
   const Stack* stack() const noexcept;
 
   // Data that an Error carries in addition to its message, for the code that handles it: for example each violation of
-  // a request (http/server/rejection.h). It stays with the Error, even if its code and message change.
+  // a request (http/server/rejection.h). The data stays with the Error, even if the code and the message of the Error
+  // change.
   class Details {
    public:
     virtual ~Details();
     // A copy, owned by the caller.
     virtual const Details* clone() const = 0;
   };
-  // `details` becomes the Error's; without memory it is deleted. Allocates once, unless the message is already in a
-  // block of its own.
+  // The Error takes ownership of `details`; if memory runs out, `details` is deleted. Allocates once, unless the
+  // message already has its own block.
   Error&& with(const Details* details) && noexcept;
   // The argument of with(), or null.
   const Details* details() const noexcept;
@@ -189,11 +194,11 @@ class [[nodiscard]] Error {
   std::uint64_t word_;
 };
 
-// A function that returns a Result, or a coroutine, fails by returning this; the message is a literal.
+// A function or a coroutine fails by returning the result of fail(), whose message is a literal.
 inline std::unexpected<Error> fail(Code code, const char* literal) noexcept {
   return std::unexpected<Error>(Error(code, literal));
 }
-// Exists only for the compiler's message.
+// This overload exists only for the message of its static_assert.
 template <class T>
   requires(!std::is_convertible_v<const T&, const char*> && std::is_convertible_v<const T&, std::string_view>)
 std::unexpected<Error> fail(Code code, const T& message) noexcept {

@@ -15,12 +15,12 @@
 
 namespace keel {
 
-// An errno (of the generic or the system category) becomes the same Error as with Error::from_errno. A code of another
-// category becomes Internal, and the message has the category's name and text. `what` is a literal, usually the name of
-// the call.
+// For an errno (of the generic or the system category), the result is the Error that Error::from_errno returns. For a
+// code of another category, the Error has Code::Internal and a message with the name of the category and its text for
+// the code. `what` is a literal, usually the name of the call.
 Error error_of(const char* what, const std::error_code& code) noexcept;
 
-// The errno of the code; 0 if it is not an errno, or success.
+// The errno of the code; 0 if the code is not an errno or means success.
 int errno_of(const std::error_code& code) noexcept;
 
 }  // namespace keel

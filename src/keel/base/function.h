@@ -1,9 +1,10 @@
 // keel/base/function.h — owned and borrowed callables without <functional>.
 //
-// Function<R(A...)> owns a callable; up to 32 bytes live inside it, larger ones on the heap. Move-only; calling an
-// empty one is a bug and aborts. FunctionRef<R(A...)> borrows a callable for the length of a call.
+// Function<R(A...)> owns a callable; a callable of up to 32 bytes is inside the Function, a larger callable on the
+// heap. A Function is move-only; a call of an empty Function throws a Bug. FunctionRef<R(A...)> borrows a callable for
+// the duration of a call.
 //
-// Threads: as the callable.
+// Threads: as for the callable.
 // Cost:    one indirect call.
 
 #pragma once

@@ -22,7 +22,7 @@
 namespace keel {
 namespace {
 
-// Blocks signals for this thread, and those that it starts, while it lives.
+// While this object lives, signals are blocked on the thread that made it and on the threads that it starts.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -41,11 +41,11 @@ class SignalsBlocked {
 class SystemThread final : public Thread {
  public:
   SystemThread(const char* name, Function<void()> body) {
-    // The thread has allocated everything it needs when this returns, and not later, when memory may be short: glibc
-    // ends the process when it cannot register the destructor of the pool's lists.
+    // The constructor returns only after the thread has allocated everything it needs. Memory may be short later, and
+    // glibc ends the process if there is no memory to register the destructor of the pool's lists.
     std::latch has_begun(1);
-    // Only the main thread takes signals. Another thread begins with all of them blocked, and unblocks those that its
-    // own faults raise and the one that asks for its stack.
+    // Only the main thread takes signals. Every other thread begins with all signals blocked. The new thread then
+    // unblocks the signals that its own faults raise, and the signal that requests its stack.
     std::optional<SignalsBlocked> blocked(std::in_place);
     auto run = [body = std::move(body), &has_begun]() mutable {
       const SignalStack signal_stack;
@@ -59,13 +59,15 @@ class SystemThread final : public Thread {
     };
     try {
       thread_ = std::thread(std::move(run));
-    } catch (const std::system_error& error) {  // The library's exception does not say that it is about a thread.
+      // The library's message does not say that a thread could not be started.
+    } catch (const std::system_error& error) {
       throw std::system_error(
-          error.code(), "starting a thread: out of memory, or the limit of tasks is reached (TasksMax=, ulimit -u)");
+          error.code(),
+          "cannot start a thread: out of memory, or the limit on tasks is reached (TasksMax=, ulimit -u)");
     }
     blocked.reset();
     has_begun.wait();
-    char shown[16] = {};  // The system rejects longer names.
+    char shown[16] = {};  // The system rejects thread names of more than 15 characters.
     std::strncpy(shown, name, sizeof shown - 1);
     pthread_setname_np(thread_.native_handle(), shown);
   }

@@ -1,9 +1,10 @@
 // keel/base/host.h — the interface of a thread to the outside world: the time, randomness, timers and new threads.
 //
-// Code in Keel never asks the system for these directly. A worker's loop, the simulation and the plain system each are
-// a Host, and each thread has a current one; that is what makes a simulated run repeat exactly.
+// Keel's code gets the time, randomness, timers and threads from a Host, never directly from the system. A worker's
+// loop is a Host, and so are the simulation and the plain system; each thread has a current Host. Therefore a simulated
+// run can be repeated exactly.
 //
-// Threads: a Host is used on the thread it is current on; start_thread may be called on any.
+// Threads: a Host is used only on threads whose current Host it is; start_thread() may be called on any thread.
 // Cost:    now() on a worker is a load (the loop reads the clock once in each iteration).
 
 #pragma once
@@ -30,34 +31,36 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // Monotonic time. On a worker it is the time at the beginning of this event-loop iteration.
+  // Monotonic time. On a worker, now() is the time at the beginning of the current event-loop iteration.
   virtual Instant now() noexcept = 0;
-  // The time of this call, also on a worker: reads the clock, about 20 ns.
+  // The time at which this function is called, also on a worker. precise_now() reads the clock, which takes about 20
+  // ns.
   virtual Instant precise_now() noexcept { return now(); }
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;
-  // wall_ns(), or one more than the value that this function returned last if that is larger. The value grows with each
+  // The larger of two values: wall_ns(), and the previous result of this function plus one. The value grows with each
   // call, also within one event-loop iteration and while the calendar is set back. Use it for ids that have to be in
   // the order in which they were made.
   std::int64_t next_wall_ns() noexcept;
-  // 64 random bits, which cannot be guessed from earlier ones: for ids, boundaries, jitter and sampling. On the system
-  // they come from getrandom(2), in some 300 ns; a worker computes them in a few nanoseconds, from a key that the
-  // kernel provided (base/random_stream.h); a simulation takes them from its seed.
+  // 64 random bits, which cannot be guessed from earlier bits: for ids, boundaries, jitter and sampling. The system
+  // host gets them from getrandom(2) in about 300 ns. A worker computes them in a few nanoseconds from a key that the
+  // kernel provided (base/random_stream.h). A simulation takes them from its seed.
   virtual std::uint64_t random() noexcept = 0;
-  // Fills `out` with bits for keys and tokens: getrandom(2) for each call, about 300 ns, on the system and on workers;
-  // from the seed in a simulation. At boot it waits until the kernel has collected enough entropy.
+  // Fills `out` with random bits for keys and tokens. On the system host and on workers, each call makes one
+  // getrandom(2), which takes about 300 ns, and which waits during boot until the kernel has collected enough entropy.
+  // In a simulation, the bits come from the seed.
   virtual void secret(std::span<std::byte> out) noexcept = 0;
-  // Timers fire on this thread. Only hosts with a loop have timers: on others the call is a bug.
+  // Timers fire on this thread. Only hosts with a loop have timers: on other hosts the call is a bug.
   virtual void start_timer(Timer& timer, Instant at) noexcept = 0;
   virtual void stop_timer(Timer& timer) noexcept = 0;
-  // Runs `body` on a new thread named `name` (15 characters are shown by the system).
+  // Runs `body` on a new thread with the name `name`; the system shows the first 15 characters of the name.
   virtual std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) = 0;
 
-  // Blocks the calling thread. Only the system host supports this; on a worker it is a Bug (task/timing.h has
-  // sleep_for).
+  // Blocks the calling thread. Only the system host supports sleep(); on a worker, sleep() throws a Bug (use
+  // sleep_for() of task/timing.h).
   virtual void sleep(Duration duration);
 
-  // The calling thread's host: the one that set_current installed, else the system host.
+  // The calling thread's host: the host that set_current() installed, otherwise the system host.
   static Host& current() noexcept;
   // Installs `host` (null: the system host) for the calling thread; returns the previous one.
   static Host* set_current(Host* host) noexcept;
@@ -65,7 +68,7 @@ class Host {
   static Host& system() noexcept;
 
  protected:
-  // secret() of a host whose randomness comes from a seed: derived from random().
+  // Implements secret() for a host whose randomness comes from a seed: fills `out` with bits of random().
   void secret_from_random(std::span<std::byte> out) noexcept;
 
  private:

@@ -148,7 +148,7 @@ TEST(Host, leaves_the_starters_signals_alone_when_a_thread_does_not_start) {
   pthread_attr_destroy(&huge);
   pthread_attr_destroy(&before);
   EXPECT_FALSE(has_run);
-  EXPECT_EQ(said.rfind("starting a thread: ", 0), 0) << said;
+  EXPECT_EQ(said.rfind("cannot start a thread: ", 0), 0) << said;
   sigset_t mask;
   pthread_sigmask(SIG_BLOCK, nullptr, &mask);
   EXPECT_EQ(sigismember(&mask, SIGTERM), 0);

@@ -1,6 +1,6 @@
 // keel/base/integer_range.h — the range of an integer type, and the message for a number outside of it.
 //
-// The messages of all readers (JSON, CBOR, MessagePack, forms, parameters) come from here.
+// The messages of all readers (JSON, CBOR, MessagePack, forms, parameters) come from this file.
 //
 // Threads: values.
 // Cost:    constants.
@@ -21,8 +21,8 @@ struct IntegerRange {
   constexpr bool contains(std::int64_t number) const noexcept {
     return number >= least && (number < 0 || static_cast<std::uint64_t>(number) <= most);
   }
-  // The message for a text that is not an integer in this range: `expected` if the text is another integer, otherwise
-  // only that an integer is expected.
+  // The message for a text that is not an integer in this range. If the text is an integer outside of the range, the
+  // message is `expected`; otherwise the message says only that an integer is expected.
   constexpr const char* refusal_of(std::string_view text) const noexcept {
     if (text.starts_with('-')) text.remove_prefix(1);
     for (const char c : text) {

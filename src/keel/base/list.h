@@ -54,7 +54,7 @@ class List {
   void splice_back(List& other) noexcept {
     while (T* element = other.pop_front()) push_back(*element);
   }
-  // f may unlink the element that it is given, but no other.
+  // `f` may unlink the element that is passed to it, but no other element.
   template <class F>
   void for_each(F&& f) {
     for (Link* at = head_.next; at != &head_;) {

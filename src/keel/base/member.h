@@ -5,8 +5,8 @@
 //     Member<io::Receive, Connection, &Connection::received> receive_{*this};
 //   };
 //
-// Base's constructor takes a function pointer that is called with the base; here that function calls `method` on the
-// owner. It refers to its owner, so neither of them may be moved.
+// The constructor of Base takes a function pointer that is called with the Base; a Member passes a function that calls
+// `method` on the owner. A Member refers to its owner, so neither of the two may be moved.
 //
 // Cost: one more pointer than Base, one indirect call.
 

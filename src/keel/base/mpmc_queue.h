@@ -4,16 +4,17 @@
 //   if (!tasks.try_push(std::move(task))) return fail(Code::ResourceExhausted, "too many tasks wait");
 //   if (auto task = tasks.try_pop()) run(*task);
 //
-// Elements come out in the order in which their pushes began; those of one thread in the order of its calls.
+// Elements come out in the order in which their pushes began; elements pushed by one thread come out in the order of
+// its calls.
 //
-// Result:   full and empty are return values: no call waits. A push that has begun but not ended hides the elements
-//           after it: until it ends, try_pop() may report an empty queue although a later push has returned. In the
-//           same way, try_push() may report a full queue while the pop that makes room has not ended.
-// Lifetime: remaining elements are destroyed with the queue; all threads have stopped using it by then.
+// Result:   no call waits; the return value reports a full or an empty queue. A push that has begun but not ended hides
+//           the elements after it: until it ends, try_pop() may report an empty queue although a later push has
+//           returned. In the same way, try_push() may report a full queue while the pop that makes room has not ended.
+// Lifetime: remaining elements are destroyed with the queue; all threads must have stopped using the queue by then.
 // Threads:  any.
-// Cost:     no allocation after construction. A push or a pop is one compare-and-exchange, repeated each time that
-//           another thread was faster, and one store. Each place takes 8 bytes in addition to the element. Where there
-//           is one producer and one consumer, SpscRing (base/spsc_ring.h) is cheaper.
+// Cost:     no allocation after construction. A push or a pop is one store and one compare-and-exchange, which is
+//           repeated whenever another thread was faster. Each slot takes 8 bytes in addition to the element. Where
+//           there is one producer and one consumer, SpscRing (base/spsc_ring.h) is cheaper.
 // Source:   D. Vyukov, "Bounded MPMC queue" (1024cores.net, 2010).
 
 #pragma once
@@ -33,14 +34,14 @@ namespace keel {
 template <class T, class Atomics = StandardAtomics>
 class MpmcQueue {
   static_assert(std::is_nothrow_move_constructible_v<T>,
-                "the elements of a queue move without throwing: a slot that was claimed cannot be given back");
+                "the elements of a queue must move without throwing: a slot that was claimed cannot be given back");
 
  public:
   static constexpr std::size_t capacity_max = std::size_t{1} << 40;
 
-  // Room for `capacity` elements, rounded up to a power of two; two at least.
+  // Room for `capacity` elements, rounded up to a power of two, but at least 2.
   explicit MpmcQueue(std::size_t capacity) : mask_(rounded(capacity) - 1), cells_(new Cell[mask_ + 1]) {
-    // No other thread uses the queue yet.
+    // Relaxed: no other thread uses the queue yet.
     for (std::size_t i = 0; i <= mask_; ++i) cells_[i].turn.store(i, std::memory_order_relaxed);
   }
   ~MpmcQueue() {
@@ -51,19 +52,19 @@ class MpmcQueue {
   MpmcQueue(const MpmcQueue&) = delete;
   MpmcQueue& operator=(const MpmcQueue&) = delete;
 
-  // False when full; `element` is untouched then.
+  // Returns false when the queue is full; `element` is then unchanged.
   bool try_push(T&& element) noexcept {
     // This value may be stale; the exchange below detects that.
     std::size_t at = push_at_.load(std::memory_order_relaxed);
     for (;;) {
       Cell& cell = cells_[at & mask_];
-      // Acquire: the thread that popped from this cell has read it.
+      // Acquire: the thread that popped this cell's previous element has finished reading that element.
       const auto ahead = static_cast<std::ptrdiff_t>(cell.turn.load(std::memory_order_acquire) - at);
       if (ahead < 0) return false;  // The element of the previous round is still in the cell.
       if (ahead > 0) {
-        at = push_at_.load(std::memory_order_relaxed);  // Another thread has filled it.
+        at = push_at_.load(std::memory_order_relaxed);  // Another thread has filled the cell.
       } else if (push_at_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
-        // Relaxed: the exchange only decides which thread owns the cell; its content is passed on by `turn`.
+        // Relaxed: the exchange only decides which thread owns the cell; `turn` publishes the content of the cell.
         ::new (static_cast<void*>(&cell.element)) T(std::move(element));
         cell.turn.store(at + 1, std::memory_order_release);  // A thread that sees this turn number sees the element.
         return true;
@@ -75,29 +76,30 @@ class MpmcQueue {
     return try_push(std::move(copy));
   }
 
-  // The oldest element; nothing when empty.
+  // The oldest element; nullopt when the queue is empty.
   std::optional<T> try_pop() noexcept {
-    std::size_t at = pop_at_.load(std::memory_order_relaxed);  // As in try_push.
+    std::size_t at = pop_at_.load(std::memory_order_relaxed);  // This value may be stale, as in try_push().
     for (;;) {
       Cell& cell = cells_[at & mask_];
-      // Acquire: the thread that pushed into this cell has written it.
+      // Acquire: the thread that pushed into this cell has finished writing the element.
       const auto ahead = static_cast<std::ptrdiff_t>(cell.turn.load(std::memory_order_acquire) - (at + 1));
-      if (ahead < 0) return std::nullopt;  // No element was ever pushed into this slot.
+      if (ahead < 0) return std::nullopt;  // The element of this round has not been pushed yet.
       if (ahead > 0) {
-        at = pop_at_.load(std::memory_order_relaxed);  // Another thread has emptied it.
+        at = pop_at_.load(std::memory_order_relaxed);  // Another thread has emptied the cell.
       } else if (pop_at_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
         std::optional<T> element(std::move(cell.element));
         cell.element.~T();
-        // The release orders this read before the write of the next round.
+        // The release orders the read of this element before the write of the next round's element.
         cell.turn.store(at + mask_ + 1, std::memory_order_release);
         return element;
       }
     }
   }
 
-  // The approximate number of elements, including begun pushes and pops; for metrics.
+  // The approximate number of elements, for metrics: a push or a pop is counted as soon as it has begun.
   std::size_t size() const noexcept {
-    // No element is read through these values, and they may come from different moments: a negative size counts as 0.
+    // Relaxed, because no element is read through these values. They may come from different moments, so a negative
+    // difference counts as 0.
     const std::size_t popped = pop_at_.load(std::memory_order_relaxed);
     const auto size = static_cast<std::ptrdiff_t>(push_at_.load(std::memory_order_relaxed) - popped);
     if (size < 0) return 0;
@@ -112,7 +114,8 @@ class MpmcQueue {
   struct Cell {
     Cell() noexcept {}
     ~Cell() {}
-    // The value of cell i in round r: i + r * capacity when it is free, one more when it holds its element.
+    // The value in cell i and round r: i + r * capacity while the cell is free, and i + r * capacity + 1 while it holds
+    // an element.
     Atomic<std::size_t> turn{0};
     union {
       T element;
@@ -120,12 +123,12 @@ class MpmcQueue {
   };
 
   static std::size_t rounded(std::size_t capacity) {
-    KEEL_CHECK(capacity > 0 && capacity <= capacity_max, "a queue has room for one element, and for 2^40 at most");
+    KEEL_CHECK(capacity > 0 && capacity <= capacity_max, "the capacity of a queue must be from 1 to 2^40");
     // With a single cell, "full" and "free in the next round" would be the same number.
     return std::bit_ceil(capacity < 2 ? 2 : capacity);
   }
 
-  // All threads read it, and none writes it.
+  // All threads read mask_, and no thread writes it.
   const std::size_t mask_;
   Cell* const cells_;
   // The number of pushes and pops that have begun.

@@ -1,4 +1,4 @@
-// keel/base/mpsc_queue.h — a mailbox: any thread adds elements, and its owner takes all available ones.
+// keel/base/mpsc_queue.h — a mailbox: any thread adds elements, and the owner takes all available elements.
 //
 //   MpscQueue<Job> mailbox;                                  // struct Job { Job* next; … };
 //   if (mailbox.push(job)) wake(owner);                      // it was empty: the owner may be asleep
@@ -8,18 +8,18 @@
 //     job = next;
 //   }
 //
-// Elements are linked by their own `next`, so a push never allocates, fails or waits. They come out in the order in
-// which their pushes took effect; those of one thread in the order of its calls.
+// Elements are linked by their own `next`, so a push never allocates, fails or waits. Elements come out in the order in
+// which their pushes took effect; elements pushed by one thread come out in the order of its calls.
 //
-// Lifetime: until an element is taken, it must not move and may be in only one queue, which uses its `next`. Elements
-//           of a destroyed queue are not notified.
-// Threads:  push(), push_all() and empty() on any; take_all() only on the owner's.
-// Cost:     a push is a compare-and-exchange, repeated each time that another thread was faster. Taking all elements is
-//           one exchange, and a write to each element to reverse their order, unless there is only one; an empty queue
-//           costs a load. A queue takes one cache line, 64 bytes. A queue with a separate list for each producer would
-//           push without the atomic exchange, but would lose the order between producers.
-// Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Unlike his stack, this queue removes
-//           all elements together and never the top alone, so that a reused address (ABA) is harmless.
+// Lifetime: until an element is taken, it must not move and may be in only one queue, which uses its `next`. Destroying
+//           a queue does not notify the elements in it.
+// Threads:  push(), push_all() and empty() on any thread; take_all() only on the owner's thread.
+// Cost:     a push is a compare-and-exchange, which is repeated whenever another thread was faster. take_all() costs
+//           one exchange; if there are several elements, it also writes to each element, to reverse their order. On an
+//           empty queue, take_all() costs only a load. A queue takes one cache line, 64 bytes. A queue with a separate
+//           list for each producer would push without the atomic exchange, but would lose the order between producers.
+// Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Unlike Treiber's stack, this queue
+//           removes all elements together and never the newest alone. Therefore a reused address (ABA) is harmless.
 
 #pragma once
 
@@ -34,11 +34,11 @@ class MpscQueue {
   MpscQueue(const MpscQueue&) = delete;
   MpscQueue& operator=(const MpscQueue&) = delete;
 
-  // Returns whether the queue was empty: of several threads that push into an empty queue, exactly one gets true until
-  // elements are taken.
+  // Returns whether the queue was empty: when several threads push into an empty queue, exactly one push returns true
+  // until the elements are taken.
   bool push(T& element) noexcept { return link(element, element); }
-  // The same for several elements, linked by `next` from `first` to `last`: they are taken one after another, in that
-  // order.
+  // Pushes several elements, linked by `next` from `first` to `last`; they are taken one after another in that order.
+  // Returns whether the queue was empty.
   bool push_all(T& first, T& last) noexcept {
     T* newest = nullptr;
     for (T* at = &first;;) {
@@ -53,9 +53,10 @@ class MpscQueue {
 
   // Takes all elements, linked by `next`, oldest first; null when there are none.
   T* take_all() noexcept {
-    // Most checks find nothing; in that case the cache line stays with the pushing threads.
+    // Most calls find an empty queue; this load then avoids the exchange, which would take the cache line from the
+    // pushing threads.
     if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
-    // The acquire makes each element visible as its pusher left it.
+    // The acquire makes each element visible as the thread that pushed it left it.
     T* at = newest_.exchange(nullptr, std::memory_order_acquire);
     T* oldest = nullptr;
     while (at != nullptr) {
@@ -68,23 +69,23 @@ class MpscQueue {
     return oldest;
   }
 
-  // No element is read through this value.
+  // Relaxed: no element is read through this value.
   bool empty() const noexcept { return newest_.load(std::memory_order_relaxed) == nullptr; }
 
  private:
-  // `newest` is linked to `oldest` by `next`.
+  // Pushes several elements, which are linked by `next` from `newest` to `oldest`.
   bool link(T& newest, T& oldest) noexcept {
     static_assert(
         requires(T& element, T* other) {
           element.next = other;
           other = element.next;
-        }, "the elements of an MpscQueue have a pointer `next` to their own type");
+        }, "the elements of an MpscQueue must have a pointer `next` to their own type");
     T* before = newest_.load(
         std::memory_order_relaxed);  // This pointer is only compared and stored; nothing is read through it.
     do {
       oldest.next = before;
-      // Release: the thread that takes it sees the element and its link. Elements pushed earlier stay visible, because
-      // an exchange of a released value releases it again.
+      // Release: the thread that takes the element sees the element and its link. That thread also sees the elements
+      // that were pushed earlier, because this exchange belongs to the release sequence of the earlier pushes.
     } while (!newest_.compare_exchange_weak(before, &newest, std::memory_order_release, std::memory_order_relaxed));
     return before == nullptr;
   }

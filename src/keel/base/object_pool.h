@@ -9,13 +9,13 @@
 //                                                                ObjectPool<Session>::Release(sessions));
 //
 // Objects are stored next to each other in blocks of 4 KiB or more, and the most recently released place is used first.
-// A used place is kept until the pool is destroyed. Use pool.h for objects of different sizes, and an Arena if
-// everything ends together.
+// The memory of released objects is kept until the pool is destroyed. Use pool.h for objects of different sizes, and an
+// Arena for objects that all end together.
 //
 // Errors:   make throws std::bad_alloc, or the exception of T's constructor; the pool is then unchanged.
-// Lifetime: every object must be released exactly once, before its pool is destroyed; every build checks this, and that
-//           the object came from this pool. AddressSanitizer also finds uses of an object after its release.
-// Threads:  only one: use a pool for each worker (PerThread), and release objects on the worker that made them.
+// Lifetime: every object must be released exactly once, before its pool is destroyed; every build checks this rule, and
+//           also that the object came from this pool. AddressSanitizer also finds uses of an object after its release.
+// Threads:  only one; use a pool for each worker (PerThread), and release objects on the worker that made them.
 // Cost:     one pointer for each object in addition to its size; make and release take a few instructions, plus T's
 //           constructor and destructor. Each new block comes from the heap, by way of pool.h.
 
@@ -41,10 +41,10 @@ class ObjectPool {
   struct Statistics {
     std::size_t live;        // Objects that have been made and not yet released.
     std::size_t high_water;  // The largest number of objects that were live at the same time.
-    std::size_t capacity;    // The number of objects for which its blocks have room.
+    std::size_t capacity;    // The number of objects for which the pool's blocks have room.
     std::size_t blocks;
   };
-  // Releases for std::unique_ptr.
+  // The deleter of a std::unique_ptr: releases the object to its pool.
   class Release {
    public:
     explicit Release(ObjectPool& pool) noexcept : pool_(&pool) {}
@@ -88,7 +88,7 @@ class ObjectPool {
 
  private:
   struct Slot {
-    void* link;  // While the object lives: the pool; otherwise the next free slot.
+    void* link;  // While the object lives, this is the pool; otherwise it is the next free slot.
     alignas(T) std::byte object[sizeof(T)];
   };
   struct alignas(Slot) Block {
@@ -97,9 +97,9 @@ class ObjectPool {
   static constexpr std::size_t slots_of_4k = (4096 - sizeof(Block)) / sizeof(Slot);
   static constexpr std::size_t slots_per_block = slots_of_4k < 8 ? 8 : slots_of_4k;
   static constexpr std::size_t block_bytes = sizeof(Block) + slots_per_block * sizeof(Slot);
-  static_assert(alignof(T) <= 16, "an ObjectPool aligns to 16 bytes at most");
+  static_assert(alignof(T) <= 16, "the objects of an ObjectPool must not need an alignment above 16 bytes");
 
-  // Returns the slot when T's constructor throws.
+  // Gives the slot back to the pool if T's constructor throws.
   struct Taken {
     ~Taken() {
       if (slot != nullptr) [[unlikely]]

@@ -1,5 +1,5 @@
-// keel/base/or_monostate.h — the type of a value in a tuple, or std::monostate if there is none: for all() of Results
-// and of tasks.
+// keel/base/or_monostate.h — the type of a value in a tuple, or std::monostate if there is no value: for all() of
+// Results and of tasks.
 
 #pragma once
 
@@ -14,7 +14,7 @@ namespace keel {
 template <class T>
 using OrMonostate = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-// The value of a Result that has one.
+// The value of a Result that is known to have a value.
 template <class T>
 OrMonostate<T> value_of(Result<T>&& result) noexcept {
   if constexpr (std::is_void_v<T>) {

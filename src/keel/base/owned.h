@@ -1,4 +1,4 @@
-// keel/base/owned.h — the only owner of an object whose type a header only declares.
+// keel/base/owned.h — owns an object of a type that the header declares and only the source defines.
 //
 //   class Bus {
 //     ~Bus();                    // In the source, where State is known.
@@ -6,8 +6,9 @@
 //     Owned<State> state_;       // state_(Owned<State>::make(options))
 //   };
 //
-// It serves a class that hides its state as std::unique_ptr would, but without <memory>, whose cost every includer
-// would bear. It is never empty and cannot be moved; use a std::unique_ptr if you need that.
+// Use it in a class that hides its state. An Owned does what a std::unique_ptr would do, but does not need <memory>,
+// which would have to be compiled for every file that includes the header. An Owned is never empty and cannot be moved;
+// use a std::unique_ptr for a pointer that may be empty or moves.
 //
 // Lifetime: the object is destroyed with its owner, whose destructor is therefore defined where T is complete.
 // Threads:  as for T.

@@ -6,7 +6,7 @@
 // with the PerThread, on the thread that destroys it; the value of a thread that has ended is taken over by a later
 // thread.
 //
-// Threads:  get() from any; the value is the calling thread's own.
+// Threads:  get() on any thread; it returns the value of the calling thread.
 // Lifetime: references are valid as long as the PerThread.
 // Cost:     get() makes one comparison for each thread that has called it before; the first call of a thread allocates.
 
@@ -18,7 +18,7 @@
 namespace keel {
 
 namespace internal {
-// Its address identifies the thread.
+// The address of this variable identifies the thread.
 inline thread_local char this_thread;
 }  // namespace internal
 

@@ -38,9 +38,9 @@ void end_of_thread(void*) noexcept {
   retains = Retains::NoLonger;
 }
 
-// Makes this thread keep freed blocks from now on, until it ends. The thread keeps none if its end cannot be detected.
-// Uses a thread-specific key: registering a destructor of a thread_local allocates, and glibc aborts when there is no
-// memory.
+// Makes this thread keep freed blocks from now on, until it ends. The thread keeps no blocks if its end cannot be
+// detected. The end is detected with a thread-specific key and not with the destructor of a thread_local, because
+// registering that destructor allocates memory, and glibc aborts if there is none.
 bool begin_to_retain() noexcept {
   struct Key {
     pthread_key_t key{};
@@ -56,7 +56,7 @@ bool begin_to_retain() noexcept {
 }  // namespace
 
 void* pool_from_heap(std::size_t bytes) {
-  // The block has the size of its class's kept blocks, so that it may come back as one of them.
+  // The block gets the full size of its class, so that pool_free() may keep it for any later request of that class.
   void* block = std::malloc(pool_block_size(bytes));
   if (block == nullptr) [[unlikely]]
     throw std::bad_alloc();

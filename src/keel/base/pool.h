@@ -1,10 +1,10 @@
 // keel/base/pool.h — per-thread free lists for the blocks that every request needs.
 //
 // pool_allocate(bytes) returns a block of at least `bytes` (size classes are 8 B more than the multiples of 16 B up to
-// 1,032 B, then the powers of two to 64 KiB; larger requests go to malloc); pool_free(block, bytes) returns it with the
-// same number. Coroutine frames, arena blocks and buffers use it, which is why the request path does not use the heap
-// in steady state. Blocks are reused last-in-first-out, and at most `retained_bytes_max` per class and thread
-// are kept.
+// 1,032 B, then the powers of two to 64 KiB; larger requests go to malloc). pool_free(block, bytes) gives the block
+// back to the pool; `bytes` must be the number that was passed to pool_allocate(). Coroutine frames, arena blocks and
+// buffers come from this pool, which is why the request path does not use the heap in steady state. Blocks are reused
+// last-in-first-out, and at most `retained_bytes_max` per class and thread are kept.
 //
 // Errors:  out of memory throws std::bad_alloc, as operator new does; a request then ends with 503.
 // Threads: each thread has its own lists; a block may be freed on a thread other than the one that allocated it.
@@ -25,12 +25,12 @@ inline constexpr std::size_t pool_block_max = 64 * 1024;
 namespace internal {
 
 // Objects that live long and exist in large numbers, such as a connection and the frame of its task, are small. For
-// these sizes the size classes are close together, and match those of malloc (with its header of 8 B), so that no
+// small objects the size classes are close together, and match those of malloc (with its header of 8 B), so that no
 // memory is wasted.
 inline constexpr std::size_t pool_step = 16;
 inline constexpr std::size_t pool_fine_max = 1032;
 inline constexpr int pool_fine_count = (pool_fine_max - pool_block_min) / pool_step + 1;
-inline constexpr std::size_t pool_coarse_min = 1024;  // Half of the smallest power of two.
+inline constexpr std::size_t pool_coarse_min = 1024;  // Half of the smallest size class that is a power of two.
 inline constexpr int pool_class_count =
     pool_fine_count + __builtin_ctzl(pool_block_max) - __builtin_ctzl(pool_coarse_min);
 
@@ -44,14 +44,14 @@ constexpr std::size_t pool_size_of(int i) noexcept {
   return pool_coarse_min << (i - pool_fine_count + 1);
 }
 
-// It has no destructor, because then every access would have to check for it.
+// PoolLists has no destructor, because otherwise every access would first check whether the destructor is registered.
 struct PoolLists {
   struct Free {
     Free* next;
   };
   struct Class {
     Free* head;
-    // The number of further blocks that may be kept; zero until the thread's first block is returned.
+    // The number of further blocks that the list may keep; zero until the thread's first block is returned.
     std::size_t room;
   };
   Class classes[pool_class_count];
@@ -92,7 +92,7 @@ inline void pool_free(void* block, std::size_t bytes) noexcept {
   blocks.head = free;
 }
 
-// Returns to the heap all blocks that this thread keeps (for tests; the lists of a thread are freed when it ends).
+// Frees all blocks that this thread keeps. Only tests need it, because a thread frees its blocks when it ends.
 void pool_trim() noexcept;
 
 }  // namespace keel

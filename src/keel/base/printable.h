@@ -4,12 +4,13 @@
 //   std::fprintf(stderr, "%s\n", printable(error.describe()).c_str());
 //
 // A line feed, a carriage return and a tab become \n, \r and \t, other control characters (C1, line separators,
-// bidirectional overrides) \u{009b}, and bytes that are not UTF-8 (RFC 3629) \xff: so that the text cannot begin a new
-// line, move the cursor or reverse the text. Everything else is unchanged.
+// bidirectional overrides) become \u{009b} and the like, and bytes that are not UTF-8 (RFC 3629) become \xff and the
+// like. Therefore the result cannot begin a new line, move the cursor or reverse the direction of text. All other
+// characters are unchanged.
 //
 // Threads: any; the functions depend only on their argument; for_each_printable() and what it calls are
 //          async-signal-safe.
-// Cost:    a look at each byte.
+// Cost:    one pass over the bytes.
 
 #pragma once
 
@@ -33,7 +34,7 @@ struct CodePoint {
 };
 // The first character of `text`, which must not be empty.
 CodePoint first_code_point(std::string_view text) noexcept;
-// Characters that a terminal or a reader of lines could interpret as more than text.
+// Whether a terminal or a reader of lines could interpret the character as more than text.
 bool is_control(std::uint32_t point) noexcept;
 
 }  // namespace keel

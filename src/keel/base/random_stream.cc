@@ -46,7 +46,7 @@ void RandomStream::take_key() noexcept {
   host_.secret(std::as_writable_bytes(std::span(key_)));
 }
 
-// No key is used for two sets of blocks, so the counter begins at 0 and the nonce is 0.
+// Each key is used for only one set of blocks, so the counter may always begin at 0 and the nonce may be 0.
 void RandomStream::refill() noexcept {
   if (forks_ != internal::forks.load(std::memory_order_relaxed)) take_key();
   std::uint32_t state[internal::chacha20_state_words] = {};

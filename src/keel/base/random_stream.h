@@ -1,14 +1,14 @@
-// keel/base/random_stream.h — computed random bits that cannot be predicted: the source of a worker's
-// Host::random().
+// keel/base/random_stream.h — computes random bits that cannot be predicted, for a worker's Host::random().
 //
-// ChaCha20 (RFC 8439 §2.3) with fast key erasure (D. J. Bernstein, 2017). The key, 256 bits, is taken from a host's
-// secret(): the kernel's on the system, the seed's in a simulation. Sixteen blocks are computed at a time; the first
-// 256 bits become the next key, and each value is erased when it is returned. An observer of some values cannot compute
-// others, and a reader of the memory cannot compute earlier ones. The same key gives the same values
-// on every processor.
+// ChaCha20 (RFC 8439 §2.3) with fast key erasure (D. J. Bernstein, 2017). The 256-bit key comes from a host's secret(),
+// that is, from the kernel on the system host and from the seed in a simulation. Sixteen blocks are computed at a time;
+// the first 256 bits become the next key, and each value is erased when it is returned. Whoever knows some of the
+// values cannot compute any other value; whoever reads the memory cannot compute any earlier value. The same key gives
+// the same values on every processor.
 //
-// fork(): the child's stream continues with a new key from the host. A virtual machine whose snapshot is started twice
-// produces the same values in both. Where that is not acceptable, use Host::secret(), which asks the kernel.
+// fork(): the child's stream continues with a new key from the host. Two virtual machines that are started from one
+// snapshot produce the same values. Where equal values are not acceptable, use Host::secret(), which gets its bits from
+// the kernel.
 //
 // Threads:  one at a time.
 // Lifetime: the host outlives the stream.
@@ -48,7 +48,7 @@ class RandomStream {
   void refill() noexcept;
 
   Host& host_;
-  std::uint32_t left_ = 0;  // The number of `values_` that have not been returned; the last one is returned first.
+  std::uint32_t left_ = 0;  // The number of `values_` that have not been returned; the last value is returned first.
   std::uint32_t forks_ = 0;
   std::uint32_t key_[8];
   std::uint64_t values_[124];

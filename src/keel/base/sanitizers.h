@@ -1,4 +1,4 @@
-// keel/base/sanitizers.h — whether this is compiled with a sanitizer, from GCC's and Clang's macros: 1 or 0.
+// keel/base/sanitizers.h — whether the code is compiled with a sanitizer, from the macros of GCC and Clang: 1 or 0.
 
 #pragma once
 

@@ -65,7 +65,8 @@ const char* find_sse2(const Far& set, const char* at, const char* end) noexcept 
 
 bool always() noexcept { return true; }
 bool has_avx2() noexcept { return __builtin_cpu_supports("avx2"); }
-// VBMI2 came with the processors that keep their clock rate when they use such vectors (Ice Lake, Zen 4).
+// The first processors with VBMI2 (Ice Lake, Zen 4) were also the first that keep their clock rate when they use
+// vectors of 512 bits.
 bool has_fast_avx512() noexcept {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vbmi2");
@@ -74,7 +75,8 @@ bool has_fast_avx512() noexcept {
 constexpr Kernel all[] = {
     {"sse2", &find_sse2, &always}, {"avx2", &find_avx2, &has_avx2}, {"avx512", &find_avx512, &has_fast_avx512}};
 
-// The first call asks the processor; several threads may do so, with the same result.
+// The first call checks what the processor supports; if several threads make the first call concurrently, all get the
+// same result.
 const char* find_first_time(const Far& set, const char* at, const char* end) noexcept;
 constinit std::atomic<decltype(Kernel::find)> chosen = &find_first_time;
 
@@ -89,7 +91,8 @@ const char* find_first_time(const Far& set, const char* at, const char* end) noe
 std::span<const Kernel> kernels() noexcept { return all; }
 
 const Kernel& best_kernel() noexcept {
-  __builtin_cpu_init();  // For calls before main(); a second call does nothing.
+  // This call is needed in case the function runs before main(); a second __builtin_cpu_init() does nothing.
+  __builtin_cpu_init();
   const Kernel* best = all;
   for (const Kernel& kernel : all) {
     if (kernel.runs_here()) best = &kernel;

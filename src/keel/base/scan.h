@@ -1,12 +1,13 @@
 // keel/base/scan.h — searches text for the next byte of a set, 16 bytes or more at a time.
 //
 // Each find_… returns the first byte of [at, end) that belongs to its set, or end. `begin` is the start of the readable
-// memory (begin <= at). The last bytes are read with one load that may overlap bytes already searched; no byte outside
-// of [begin, end) is read, so text may end at a page boundary.
+// memory (begin <= at). The last bytes are read with one load, which may overlap bytes that were already searched. No
+// byte outside of [begin, end) is read, so text may end at a page boundary.
 //
-// find uses SSE2, which every x86-64 processor has. It is for names and values of requests, which are so short that
-// selecting wider vectors would cost more than it saves. find_long is for texts that may be long, and selects the
-// widest vectors of the processor. Other processors search byte by byte with a table of the set.
+// find uses SSE2, which every x86-64 processor has. Use find for the names and values of requests, which are so short
+// that selecting wider vectors would cost more than it saves. find_long is for texts that may be long, and selects the
+// widest vectors of the processor. On processors other than x86-64, find and find_long search byte by byte with a table
+// of the set.
 //
 // Threads: any.
 // Cost:    5 to 12 instructions for 16 bytes. Inline, because a call would cost as much as a short search.
@@ -25,7 +26,7 @@
 
 namespace keel::scan {
 
-// The sets, each as a test of one byte. Each is also a vector test below.
+// The sets: has() tests one byte, mask() a vector of bytes.
 struct Control {  // Bytes below 0x20 except HTAB, and DEL: bytes that no header value may contain (RFC 9110 §5.5).
   static constexpr bool has(unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }
 #ifdef __SSE2__
@@ -56,7 +57,8 @@ struct NotHostByte {  // Anything but letters, digits, '-' and '.': the end of n
   static __m128i mask(__m128i x) {
     const __m128i from_a = _mm_sub_epi8(_mm_or_si128(x, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
     const __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
-    const __m128i from_dash = _mm_sub_epi8(x, _mm_set1_epi8('-'));  // '-' '.' '/' '0' to '9' follow each other
+    // '-', '.', '/' and the digits '0' to '9' are consecutive in ASCII.
+    const __m128i from_dash = _mm_sub_epi8(x, _mm_set1_epi8('-'));
     const __m128i other = _mm_cmpeq_epi8(_mm_min_epu8(from_dash, _mm_set1_epi8('9' - '-')), from_dash);
     const __m128i slash = _mm_cmpeq_epi8(x, _mm_set1_epi8('/'));
     return _mm_or_si128(_mm_cmpeq_epi8(_mm_or_si128(letter, other), _mm_setzero_si128()), slash);
@@ -65,15 +67,15 @@ struct NotHostByte {  // Anything but letters, digits, '-' and '.': the end of n
 };
 
 // The first byte that a request target may not contain (RFC 3986 §3.3, §3.4): control bytes, space, bytes from 0x7f up
-// and "#<>\^`{|}. Searching for fewer classes is cheaper than for exactly these bytes, so '!' and '~' also stop the
-// search, and for a path also "$%=?".
+// and "#<>\^`{|}. A search for exactly these bytes would need more comparisons. To save these comparisons, '!' and '~'
+// also stop the search, and in a path the bytes "$%=?" do, too.
 struct QueryStop {
   static constexpr bool has(unsigned char c) {
     return c <= '#' || c >= '{' || c == '<' || c == '>' || c == '\\' || c == '^' || c == '`';
   }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {
-    // The comparisons are signed, so bytes from 0x80 count as small.
+    // The comparisons are signed, so bytes of 0x80 and above compare as negative.
     const __m128i ends = _mm_or_si128(_mm_cmplt_epi8(x, _mm_set1_epi8('#' + 1)), _mm_cmpgt_epi8(x, _mm_set1_epi8('z')));
     const __m128i angles = _mm_cmpeq_epi8(_mm_or_si128(x, _mm_set1_epi8(2)), _mm_set1_epi8('>'));
     return _mm_or_si128(_mm_or_si128(ends, angles), backslash_caret_or_backtick(x));
@@ -99,12 +101,13 @@ struct PathStop {
 #endif
 };
 
-// Quote, backslash, controls and bytes from 0x80 up: the bytes that do not stand for themselves in a JSON string.
+// Quote, backslash, controls and bytes from 0x80 up: the bytes that cannot be copied unchanged between a text and a
+// JSON string.
 struct JsonStop {
   static constexpr bool has(unsigned char c) { return c < 0x20 || c >= 0x80 || c == '"' || c == '\\'; }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {
-    // The comparison is signed, so bytes from 0x80 count as small.
+    // The comparison is signed, so it also finds bytes from 0x80 up, which are negative.
     const __m128i small = _mm_cmplt_epi8(x, _mm_set1_epi8(0x20));
     const __m128i quote = _mm_cmpeq_epi8(x, _mm_set1_epi8('"'));
     return _mm_or_si128(_mm_or_si128(small, quote), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
@@ -112,7 +115,7 @@ struct JsonStop {
 #endif
 };
 
-// The first byte of [at, end) in Set, or end, one byte at a time.
+// Returns the first byte of [at, end) that is in Set, or end; searches one byte at a time.
 template <class Set>
 inline const char* find_portable(const char* at, const char* end) {
   while (at != end && !Set::has(static_cast<unsigned char>(*at))) ++at;
@@ -143,8 +146,8 @@ inline const char* find(const char* begin, const char* at, const char* end) {
 #ifdef __SSE2__
 namespace internal {
 
-// A set as two tables: c is in the set when by_high[c >> 4] and by_low[c & 15] have a common bit. Each distinct row of
-// sixteen bytes (c >> 4) gets one bit, which equal rows share, so a set may have at most eight different rows.
+// A set as two tables. A byte c is in the set if by_high[c >> 4] and by_low[c & 15] have a common bit. Each distinct
+// row of sixteen bytes (c >> 4) gets one bit, which equal rows share, so a set may have at most eight different rows.
 struct Nibbles {
   alignas(16) unsigned char by_low[16] = {};
   alignas(16) unsigned char by_high[16] = {};
@@ -162,7 +165,7 @@ consteval Nibbles nibbles() {
     if (row == 0) continue;
     unsigned bit = 0;
     while (bit < count && rows[bit] != row) ++bit;
-    if (bit == 8) throw "a set has at most eight different rows of sixteen bytes";
+    if (bit == 8) throw "a set can have at most eight different rows of sixteen bytes";
     if (bit == count) rows[count++] = row;
     tables.by_high[high] = static_cast<unsigned char>(1u << bit);
     for (unsigned low = 0; low < 16; ++low) {
@@ -172,7 +175,7 @@ consteval Nibbles nibbles() {
   return tables;
 }
 
-// A set in the form for wide vectors, and in the narrow form.
+// A set in two forms: for wide vectors, and for narrow vectors.
 struct Far {
   Nibbles nibbles;
   const char* (*find)(const char* begin, const char* at, const char* end);
@@ -180,10 +183,10 @@ struct Far {
 template <class Set>
 inline constexpr Far far = {nibbles<Set>(), &find<Set>};
 
-// The best form for this processor. The 64 bytes before `at` must be readable.
+// Searches with the widest vectors that suit this processor. The 64 bytes before `at` must be readable.
 const char* find_far(const Far& set, const char* at, const char* end) noexcept;
 
-// Continues after a block without a hit. It is not inlined, so that a hit in the first block does not pay for the
+// Continues after a block without a hit. Not inlined, so that a hit in the first block does not pay for saving the
 // registers of a call.
 template <class Set>
 [[gnu::noinline]] const char* find_behind(const char* at, const char* end) {
@@ -197,7 +200,8 @@ template <class Set>
 #endif
 
 // Searches a text of any length; no byte before `at` is read. Input beyond 64 bytes is searched with the widest vectors
-// that the processor has: AVX-512 if it does not slow the processor down, AVX2, or SSE2; the processor is checked once.
+// that the processor has: AVX-512 (only if it does not slow the processor down), AVX2, or SSE2. The processor is
+// checked once.
 // Cost: a function call after the first 16 bytes. For the names and values of requests, find() is cheaper, because it
 //       makes no call.
 template <class Set>
@@ -243,26 +247,27 @@ inline const char* find_query_stop(const char* begin, const char* at, const char
   return find<QueryStop>(begin, at, end);
 }
 
-// The bytes as one number, to compare short words in one step. Memory of that size must be readable.
+// The first 2 bytes at `at` as one number, to compare short words in one step. All bytes of the number must be
+// readable.
 inline std::uint16_t load16(const char* at) {
   std::uint16_t word;
   std::memcpy(&word, at, sizeof word);
   return word;
 }
-// The next bytes as a number in the machine's byte order.
+// The first 4 bytes as a number in the machine's byte order.
 inline std::uint32_t load32(const char* at) {
   std::uint32_t word;
   std::memcpy(&word, at, sizeof word);
   return word;
 }
-// The next bytes as a number in the machine's byte order.
+// The first 8 bytes as a number in the machine's byte order.
 inline std::uint64_t load64(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
   return word;
 }
 
-// Whether the `size` bytes at `a` and at `b` are the same. For few bytes this costs less than a call.
+// Whether the `size` bytes at `a` and at `b` are the same. For few bytes this costs less than a function call would.
 inline bool is_same(const char* a, const char* b, std::size_t size) {
   if (size > 16) return std::memcmp(a, b, size) == 0;
   if (size >= 8) {
@@ -275,9 +280,10 @@ inline bool is_same(const char* a, const char* b, std::size_t size) {
   return true;
 }
 
-// True when the N-1 bytes at `at` are `text` without regard to the case of letters. `text` is lower case, made of
-// letters, digits and '-' only, 4 to 24 bytes long. The bytes at `at` are header-name bytes, among which setting
-// bit 0x20 maps only A-Z onto letters, digits and '-'; in other text a control byte could be taken for one of these.
+// True if the N-1 bytes at `at` equal `text`, ignoring the case of letters. `text` must be 4 to 24 bytes long and
+// consist of lower-case letters, digits and '-'. The bytes at `at` must be bytes that a header name may contain:
+// setting bit 0x20 in such a byte changes only A-Z into a letter, a digit or '-'. In other text, a control byte could
+// be taken for one of these characters.
 template <std::size_t N>
 inline bool same_word(const char* at, const char (&text)[N]) {
   constexpr std::size_t size = N - 1;

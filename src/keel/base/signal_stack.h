@@ -1,10 +1,11 @@
 // keel/base/signal_stack.h — a separate stack for the signal handlers of a thread.
 //
-// A handler that has to run after the thread's stack has overflowed needs such a stack (sigaltstack(2), SA_ONSTACK).
-// Threads that Host::system() starts have one; create one explicitly on the main thread.
+// A handler that has to run after the thread's stack has overflowed needs a separate stack (sigaltstack(2),
+// SA_ONSTACK). Threads that Host::system() starts have a SignalStack; on the main thread, the program has to create a
+// SignalStack.
 //
 // Errors:   if there is no memory for the stack, the thread continues without it.
-// Threads:  create and destroy it on the thread that it serves; nested ones are destroyed in reverse order.
+// Threads:  create and destroy it on the thread that it serves; nested SignalStacks must be destroyed in reverse order.
 // Cost:     64 KiB of address space, and the pages that a handler touches.
 
 #pragma once

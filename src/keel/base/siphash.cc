@@ -34,7 +34,7 @@ struct State {
 
 std::uint64_t siphash(SipKey key, std::string_view text) noexcept {
   static_assert(std::endian::native == std::endian::little,
-                "words are read in the machine's byte order, which has to be little-endian");
+                "this code reads words in the machine's byte order, which must be little-endian");
   State state{key.low ^ 0x736f6d6570736575, key.high ^ 0x646f72616e646f6d, key.low ^ 0x6c7967656e657261,
               key.high ^ 0x7465646279746573};
   std::uint64_t word = 0;

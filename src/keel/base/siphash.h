@@ -1,4 +1,4 @@
-// keel/base/siphash.h — a keyed hash that an attacker without the key cannot influence (SipHash-2-4, Aumasson and
+// keel/base/siphash.h — a keyed hash whose values an attacker without the key cannot predict (SipHash-2-4, Aumasson and
 // Bernstein 2012).
 //
 // Use it for tables whose keys come from outside: with a secret key from Host::secret(), an attacker cannot fill a

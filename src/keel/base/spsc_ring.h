@@ -1,23 +1,22 @@
-// keel/base/spsc_ring.h — a bounded queue from one thread to one other, wait-free on both sides.
+// keel/base/spsc_ring.h — a bounded queue from one thread to another, wait-free on both sides.
 //
 //   SpscRing<Sample> samples(1024);
 //   if (!samples.try_push(sample)) ++lost;                 // the producer: it is full
 //   while (auto sample = samples.try_pop()) use(*sample);  // the consumer: until it is empty
 //
-// Order is kept. Both sides may handle many elements together and publish them with one store; the consumer reads them
-// in place:
+// Order is kept. Each side may handle many elements with a single store, and the consumer can read elements in place:
 //
 //   const std::span<Sample> waiting = samples.front();
 //   write(waiting);
 //   samples.pop(waiting.size());
 //
-// Result:   no call waits: a push to a full ring and a pop from an empty one have no effect, and the return value says
-//           so.
-// Lifetime: remaining elements are destroyed with the ring; both threads have stopped using it by then.
+// Result:   no call waits. A push to a full ring and a pop from an empty ring have no effect; the return value reports
+//           this.
+// Lifetime: remaining elements are destroyed with the ring; both threads must have stopped using the ring by then.
 // Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
 // Cost:     no allocation after construction. A push and a pop are one store each. Each side caches the other's
-//           position, and reads it again, which moves a cache line, only when the cached one leaves no room or no
-//           element.
+//           position. A side reads the other's real position only when the cached position shows no room or no element,
+//           because the read moves a cache line between processors.
 // Source:   L. Lamport, "Specifying Concurrent Program Modules" (1983); the cached positions: P. Lee, T. Bu and G.
 //           Chandranmenon, "A Lock-Free, Cache-Efficient Shared Ring Buffer for Multi-Core Architectures" (2009).
 
@@ -40,7 +39,8 @@ template <class T, class Atomics = StandardAtomics>
 class SpscRing {
   static_assert(
       std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>,
-      "the elements of a queue move without throwing: one that is half moved could be neither kept nor delivered");
+      "the elements of a queue must move without throwing: an element that is half moved could be neither kept "
+      "nor delivered");
 
  public:
   static constexpr std::size_t capacity_max = std::size_t{1} << 40;
@@ -59,19 +59,19 @@ class SpscRing {
 
   // ---- The producer.
 
-  // False when full; `element` is untouched then.
+  // Returns false when the ring is full; `element` is then unchanged.
   bool try_push(T&& element) noexcept { return try_emplace(std::move(element)); }
   bool try_push(const T& element) noexcept(std::is_nothrow_copy_constructible_v<T>) { return try_emplace(element); }
   // Constructs the element in place; if its constructor throws, the ring is unchanged.
   template <class... Arguments>
   bool try_emplace(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
-    const std::size_t head = head_.load(std::memory_order_relaxed);  // Only this thread writes it.
+    const std::size_t head = head_.load(std::memory_order_relaxed);  // Relaxed: only this thread writes head_.
     if (room_after(head, 1) == 0) return false;
     ::new (static_cast<void*>(slots_ + (head & mask_))) T(std::forward<Arguments>(arguments)...);
     head_.store(head + 1, std::memory_order_release);  // A thread that sees the new head sees the element.
     return true;
   }
-  // Moves in as many of `elements` as fit, the first ones first, and returns their number.
+  // Moves as many of the first `elements` as fit into the ring, and returns their number.
   std::size_t push_some(std::span<T> elements) noexcept {
     const std::size_t head = head_.load(std::memory_order_relaxed);
     const std::size_t room = room_after(head, elements.size());
@@ -79,11 +79,11 @@ class SpscRing {
     for (std::size_t i = 0; i < count; ++i) {
       ::new (static_cast<void*>(slots_ + ((head + i) & mask_))) T(std::move(elements[i]));
     }
-    if (count != 0) head_.store(head + count, std::memory_order_release);  // One store publishes all of them.
+    if (count != 0) head_.store(head + count, std::memory_order_release);  // One store publishes all elements.
     return count;
   }
-  // Consecutive free places, for writing in place; empty when the ring is full. publish() pushes the first `count` of
-  // them. Both are for elements that are plain bytes.
+  // Consecutive free places, into which the caller can write elements; empty when the ring is full. publish() pushes
+  // the elements in the first `count` of these places. Use room() and publish() for elements that are plain bytes.
   std::span<T> room() noexcept
     requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
   {
@@ -96,23 +96,25 @@ class SpscRing {
     requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
   {
     const std::size_t head = head_.load(std::memory_order_relaxed);
-    KEEL_CHECK(count <= capacity() - (head - tail_seen_), "publish() cannot add more elements than there was room for");
+    KEEL_CHECK(count <= capacity() - (head - tail_seen_),
+               "publish() cannot add more elements than the ring had room for");
     head_.store(head + count, std::memory_order_release);  // A thread that sees the new head sees the written elements.
   }
 
   // ---- The consumer.
 
-  // The oldest element; nothing when empty.
+  // The oldest element; nullopt when the ring is empty.
   std::optional<T> try_pop() noexcept {
-    const std::size_t tail = tail_.load(std::memory_order_relaxed);  // Only this thread writes it.
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);  // Relaxed: only this thread writes tail_.
     if (waiting_after(tail, 1) == 0) return std::nullopt;
     T& slot = slots_[tail & mask_];
     std::optional<T> element(std::move(slot));
     slot.~T();
-    tail_.store(tail + 1, std::memory_order_release);  // The slot has been read before the producer writes it again.
+    // Release: the slot is read before the producer writes to it again.
+    tail_.store(tail + 1, std::memory_order_release);
     return element;
   }
-  // Moves the oldest elements, as many as exist and fit, into the elements of `into`, and returns their number.
+  // Moves the oldest elements into `into`, as many as the ring holds and `into` has room for; returns their number.
   std::size_t pop_some(std::span<T> into) noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     const std::size_t waiting = waiting_after(tail, into.size());
@@ -122,11 +124,11 @@ class SpscRing {
       into[i] = std::move(slot);
       slot.~T();
     }
-    if (count != 0) tail_.store(tail + count, std::memory_order_release);  // One store releases all of them.
+    if (count != 0) tail_.store(tail + count, std::memory_order_release);  // One store releases all slots.
     return count;
   }
-  // The oldest elements, as many as are consecutive in memory; empty when there are none. They stay in the ring until
-  // pop() has removed the first `count` of them.
+  // The oldest elements, as far as they are consecutive in memory; empty when the ring is empty. They stay in the ring
+  // until pop(count) removes the first `count` of them.
   std::span<T> front() noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     const std::size_t waiting = waiting_after(tail, capacity());
@@ -137,14 +139,15 @@ class SpscRing {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     KEEL_CHECK(count <= head_seen_ - tail, "pop() cannot remove more elements than front() returned");
     for (std::size_t i = 0; i < count; ++i) slots_[(tail + i) & mask_].~T();
-    tail_.store(tail + count, std::memory_order_release);  // They have been read before the producer writes there.
+    // Release: the elements are read before the producer overwrites them.
+    tail_.store(tail + count, std::memory_order_release);
   }
 
   // ---- Any thread.
 
   // The size at some moment during the call; for metrics.
   std::size_t size() const noexcept {
-    // The head is read after the tail, so it is never behind it.
+    // The head is read after the tail, so that it is never behind the tail.
     const std::size_t tail = tail_.load(std::memory_order_acquire);
     const std::size_t size = head_.load(std::memory_order_relaxed) - tail;
     return size < capacity() ? size : capacity();
@@ -156,28 +159,28 @@ class SpscRing {
   using Index = typename Atomics::template Atomic<std::size_t>;  // An index only grows; its low bits select the slot.
 
   static std::size_t rounded(std::size_t capacity) {
-    KEEL_CHECK(capacity > 0 && capacity <= capacity_max, "a ring has room for one element, and for 2^40 at most");
+    KEEL_CHECK(capacity > 0 && capacity <= capacity_max, "the capacity of a ring must be from 1 to 2^40");
     return std::bit_ceil(capacity);
   }
   std::size_t room_after(std::size_t head, std::size_t wanted) noexcept {
     if (capacity() - (head - tail_seen_) < wanted) {
-      tail_seen_ = tail_.load(std::memory_order_acquire);  // The consumer has finished reading the free places.
+      // Acquire: the consumer has finished reading the free places.
+      tail_seen_ = tail_.load(std::memory_order_acquire);
     }
     return capacity() - (head - tail_seen_);
   }
   std::size_t waiting_after(std::size_t tail, std::size_t wanted) noexcept {
-    // The producer has finished writing the waiting elements.
+    // Acquire: the producer has finished writing the waiting elements.
     if (head_seen_ - tail < wanted) head_seen_ = head_.load(std::memory_order_acquire);
     return head_seen_ - tail;
   }
 
-  // Constant, and read by both threads.
   const std::size_t mask_;
   T* const slots_;
-  // The producer writes it.
+  // Only the producer writes head_.
   alignas(cache_line) Index head_{0};
   std::size_t tail_seen_ = 0;
-  // The consumer writes it.
+  // Only the consumer writes tail_.
   alignas(cache_line) Index tail_{0};
   std::size_t head_seen_ = 0;
 };

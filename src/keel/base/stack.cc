@@ -27,7 +27,7 @@ namespace {
 
 struct Walk {
   Stack& stack;
-  std::uintptr_t from;  // Frames before this one are left out; 0: none.
+  std::uintptr_t from;  // Frames before the one with this address are left out; 0: no frame is left out.
 };
 
 _Unwind_Reason_Code take_frame(_Unwind_Context* context, void* argument) {
@@ -56,7 +56,7 @@ bool is_in_module(std::uintptr_t address) noexcept {
 std::uintptr_t program_counter(const ucontext_t& context) noexcept {
   return static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
 }
-// Makes the context as if the last called function had returned.
+// Changes the context to what it would be if the last called function had returned.
 void undo_call(ucontext_t& context) noexcept {
   greg_t* const registers = context.uc_mcontext.gregs;
   registers[REG_RIP] = *reinterpret_cast<const greg_t*>(registers[REG_RSP]);
@@ -66,7 +66,7 @@ void undo_call(ucontext_t& context) noexcept {
 std::uintptr_t program_counter(const ucontext_t& context) noexcept { return context.uc_mcontext.pc; }
 void undo_call(ucontext_t& context) noexcept { context.uc_mcontext.pc = context.uc_mcontext.regs[30]; }
 #else
-#error "the place of the program counter is known only for x86-64 and arm64"
+#error "the program counter can be read only on x86-64 and arm64"
 #endif
 
 backtrace_state* symbols() noexcept {
@@ -74,7 +74,7 @@ backtrace_state* symbols() noexcept {
   return state;
 }
 
-// The one stack that is currently requested.
+// The request for a stack; only one can be in progress.
 struct Question {
   static constexpr int nobody = 0;
   static constexpr int being_captured = -1;
@@ -93,7 +93,7 @@ void capture(int, siginfo_t*, void* context) {
   const int error = errno;
   Question& q = question();
   int self = static_cast<int>(syscall(SYS_gettid));
-  // A response that comes too late finds another request in place, or none, and is ignored.
+  // A response that comes too late is ignored, because by then there is another request, or no request.
   if (q.thread.compare_exchange_strong(self, Question::being_captured, std::memory_order_acquire)) {
     capture_interrupted_stack(*q.stack, context);
     (*q.also)();
@@ -108,14 +108,15 @@ Instant clock_now() noexcept {
   return Instant::from_ns(std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec);
 }
 
-// Finds the names of one frame. The debug information has the inlined functions, innermost first, and then the one that
-// contains them; the symbol table has a better name for that one, with namespaces and arguments.
+// Finds the names of one frame. The debug information has the inlined functions, innermost first, and then the function
+// that contains them. The symbol table has a better name for the containing function, with namespaces and arguments.
 struct Namer {
   FunctionRef<void(int, const FrameName&)> f;
   bool demangle;
   int index = 0;
   bool has_line = false;
-  const char* function = nullptr;  // Up to line: the last result from the debug information.
+  // The members from `function` to `line` are the last result from the debug information.
+  const char* function = nullptr;
   const char* file = nullptr;
   int line = 0;
   const char* symbol = nullptr;
@@ -176,7 +177,8 @@ void capture_interrupted_stack(Stack& stack, void* context) noexcept {
   }
   if (stack.count > 0) return;
   stack.frames[stack.count++] = at;
-  // Nothing is known about the code at this address: continue with its caller. The unwinder reads this context.
+  // Nothing is known about the code at this address: continue with its caller. The unwinder reads this context, which
+  // is therefore changed for the time of the walk.
   const ucontext_t before = interrupted;
   undo_call(interrupted);
   Walk walk{stack, program_counter(interrupted)};
@@ -213,7 +215,7 @@ Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, Functio
     if (clock_now() >= until && q.thread.compare_exchange_strong(asked, Question::nobody)) {
       return fail(Code::DeadlineExceeded, "the thread did not respond");
     }
-    // A thread that has begun to respond must be waited for, because it writes to `stack`.
+    // This function must wait for a thread that has begun to respond, because that thread writes to `stack`.
     const timespec pause{0, 100'000};
     nanosleep(&pause, nullptr);
   }

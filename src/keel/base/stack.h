@@ -1,4 +1,4 @@
-// keel/base/stack.h — the position of a thread: its stack as addresses, and their names.
+// keel/base/stack.h — the call stack of a thread: the addresses, and the names of their functions.
 //
 //   Stack stack;
 //   capture_stack(stack);                       // this thread
@@ -9,8 +9,8 @@
 // found.
 //
 // Threads: any.
-// Cost:    capturing is some microseconds and async-signal-safe. The first naming reads and keeps the symbols and the
-//          debug information of the program and its libraries, which takes milliseconds to seconds.
+// Cost:    capturing takes some microseconds, and is async-signal-safe. The first naming reads and keeps the symbols
+//          and the debug information of the program and its libraries, which takes milliseconds to seconds.
 // Source:  the unwinder of libgcc, libbacktrace, _dl_find_object(3).
 
 #pragma once
@@ -30,10 +30,10 @@ namespace keel {
 
 struct Stack {
   static constexpr int frames_max = 64;
-  // Innermost first; each is an address inside the call instruction, not the return address.
+  // The innermost frame is first. Each address lies inside the call instruction; it is not the return address.
   std::uintptr_t frames[frames_max] = {};
   int count = 0;
-  bool is_cut = false;  // The stack had more frames.
+  bool is_cut = false;  // True: the stack had more than frames_max frames.
 };
 
 // Captures the stack of this thread, starting at the caller. Async-signal-safe.
@@ -42,39 +42,40 @@ struct Stack {
 // Async-signal-safe. After a jump to an address without code (a null function), the function that jumped is found too.
 void capture_interrupted_stack(Stack& stack, void* context) noexcept;
 
-// The stack of another thread of this process, by its gettid(): stack_signal interrupts the thread, which then
-// continues. `also`, if given, runs on that thread, inside a signal handler and with its restrictions. DeadlineExceeded
-// when the thread has not responded in time (it blocks the signal, is stopped, or waits inside the kernel for something
-// that cannot be interrupted); NotFound when there is no such thread. An interrupted system call is restarted, except
-// calls that are never restarted (signal(7)), which end with EINTR.
+// Captures the stack of another thread of this process, identified by its gettid(): stack_signal interrupts the thread,
+// which then continues. `also`, if given, runs on that thread, inside a signal handler, and so has the restrictions of
+// a signal handler. DeadlineExceeded when the thread has not responded in time (it blocks the signal, is stopped, or
+// waits inside the kernel for something that cannot be interrupted); NotFound when there is no such thread. An
+// interrupted system call is restarted, except calls that are never restarted (signal(7)), which end with EINTR.
 Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, FunctionRef<void()> also);
 Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience);
-// SIGURG is used because it is not sent without a request, is ignored by default, and debuggers pass it on without
-// stopping.
+// stack_signal is SIGURG: the system does not send this signal unless a program requests it, it is ignored by default,
+// and debuggers pass it on without stopping.
 extern const int stack_signal;
 
-// The program or library that contains an address, and the offset from its base: the arguments of addr2line. The path
-// of the program itself is empty; an address outside of all modules has the path "?". Async-signal-safe.
+// The program or library that contains an address, and the offset of the address from the base of that module: the
+// arguments of addr2line. The path of the program itself is empty; an address outside of all modules has the path "?".
+// Async-signal-safe.
 struct ModulePlace {
   const char* path = "?";
   std::uintptr_t offset = 0;
 };
-// The program or library that contains `address`; an empty name when none does.
+// The program or library that contains `address`; an empty name when no program or library does.
 ModulePlace module_place(std::uintptr_t address) noexcept;
 
 // The function of an address, with file and line where there is debug information.
 struct FrameName {
-  std::string_view function;  // "?" when it has no name.
+  std::string_view function;  // "?" when the function has no name.
   std::uintptr_t offset = 0;  // The offset from the function's start, if there is no line.
   std::string_view file;      // Empty without debug information.
   int line = 0;
 };
 // Calls `f` with the names and the index of each frame; an inlined function comes before the function that contains it.
-// The views are valid only during the call. `demangle`: names as written in the source, which needs the heap; without
-// it, no heap is used.
+// The views are valid only during the call. With `demangle`, names are as written in the source, which needs the heap;
+// without `demangle`, the heap is not used.
 void name_stack(const Stack& stack, bool demangle, FunctionRef<void(int, const FrameName&)> f);
 
-// On one line: "shop::Cart::add(int) (cart.cc:12) < main+0x1c". Innermost first.
+// The stack on one line, innermost function first: "shop::Cart::add(int) (cart.cc:12) < main+0x1c".
 std::string to_string(const Stack& stack);
 
 }  // namespace keel

@@ -1,4 +1,4 @@
-// keel/base/text_value.h — types whose values are written as text and read from it: Uuid, Timestamp, and your own.
+// keel/base/text_value.h — types whose values are written as text and read from text: Uuid, Timestamp, and your own.
 //
 //   class Sku {
 //    public:
@@ -7,9 +7,10 @@
 //     ShortText<7> text() const;                          // or std::string
 //   };
 //
-// Such a type is supported by Request::path_param and query_param (an invalid text gets 400), json::Reader::value (a
-// Value problem), as an argument of a statement and by Row::get (data/uuid.h and data/timestamp.h are examples). For an
-// invalid text, the message is the name of the parameter, member or column, followed by `expected`.
+// Such a type is supported by Request::path_param and query_param (an invalid text is answered with 400), by
+// json::Reader::value (an invalid text is a Value problem), by Row::get, and as an argument of a statement. Examples
+// are data/uuid.h and data/timestamp.h. For an invalid text, the message is the name of the parameter, member or
+// column, followed by `expected`.
 //
 // Threads: values.
 // Cost:    a ShortText is an array; no heap.
@@ -31,7 +32,7 @@ concept TextValue = std::default_initializable<T> && requires(std::string_view t
   { T::expected } -> std::convertible_to<const char*>;
 };
 
-// A text of at most Capacity bytes, kept in place.
+// A text of at most Capacity bytes, stored inside the object.
 template <std::size_t Capacity>
 class ShortText {
  public:

@@ -2,7 +2,7 @@
 //
 // Duration is a signed span of time (about ±292 years). Instant is a point on the monotonic clock of the current
 // Host (base/host.h); it has no relation to the calendar. Arithmetic saturates: forever() + x is forever(). A Duration
-// is multiplied by an integer on either side (days * 24_h), and divided by one, or by another Duration.
+// can be multiplied by an integer on either side (days * 24_h), and divided by an integer or by another Duration.
 //
 // Threads: values.
 // Cost:    integer arithmetic.
@@ -42,9 +42,9 @@ class Duration {
   friend constexpr Duration operator*(Duration a, std::int64_t n) { return scaled(n, a.ns_); }
   friend constexpr Duration operator*(std::int64_t n, Duration a) { return scaled(n, a.ns_); }
   friend constexpr Duration operator/(Duration a, std::int64_t n) { return n == -1 ? -a : Duration(a.ns_ / n); }
-  // How many whole times `b` fits into `a`: 90_min / 1_h is 1.
+  // The quotient of `a` by `b`, rounded toward zero: 90_min / 1_h is 1.
   friend constexpr std::int64_t operator/(Duration a, Duration b) { return (a / b.ns_).ns_; }
-  // The remainder of that division: 90_min % 1_h is 30_min.
+  // The remainder of the division of `a` by `b`: 90_min % 1_h is 30_min.
   friend constexpr Duration operator%(Duration a, Duration b) { return Duration(b.ns_ == -1 ? 0 : a.ns_ % b.ns_); }
 
  private:

@@ -2,9 +2,9 @@
 //
 //   plain_name(type_name<accounts::Users>())           // "accounts::Users"
 //
-// Result:  the name as the compiler writes it; plain_name() omits the words for unnamed namespaces, in which compilers
-//          differ.
-// Cost:    type_name() none, it is a literal; plain_name() an allocation when the name is long.
+// Result:  the name as the compiler writes it; plain_name() omits the words for unnamed namespaces, because each
+//          compiler has its own words for them.
+// Cost:    type_name() costs nothing, because it is a literal; plain_name() allocates when the name is long.
 
 #pragma once
 

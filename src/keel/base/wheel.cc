@@ -56,7 +56,7 @@ void TimerWheel::stop(Timer& timer) noexcept {
 }
 
 // The lowest occupied level holds the earliest timers: a timer is placed by the highest group of bits in which its tick
-// differs from the current one, so that within a level its slot is always ahead of the current slot.
+// differs from the current tick, so that the timer's slot is always ahead of the current slot of its level.
 bool TimerWheel::earliest(int& level, int& slot, std::int64_t& tick) const noexcept {
   for (level = 0; level < levels; ++level) {
     if (occupied_[level] == 0) continue;

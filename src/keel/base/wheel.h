@@ -23,27 +23,27 @@ struct Timer : Link {
   explicit Timer(Fire f) : fire(f) {}
   bool is_running() const noexcept { return linked(); }
 
-  Fire fire = nullptr;  // Called by advance(), when the timer has already been stopped; it may be started again here.
-  Instant at;           // The time at which it fires; set by TimerWheel::start.
+  Fire fire = nullptr;  // Called by advance() after it has stopped the timer; the function may start the timer again.
+  Instant at;           // The time at which the timer fires; set by TimerWheel::start.
   std::uint8_t level = 0;
   std::uint8_t slot = 0;
 };
 
-// Timers by the time at which they are due; starting and stopping one is O(1).
+// Timers, ordered by the time at which they are due; a timer is started or stopped in O(1).
 class TimerWheel {
  public:
   explicit TimerWheel(Instant now) : tick_(now > Instant() ? floor_tick(now) : 0) {}
   ~TimerWheel();
 
-  // Starts `timer` (restarts it when running). An instant in the past fires at the next advance().
+  // Starts `timer`, or restarts it if it is running. An instant in the past fires at the next advance().
   void start(Timer& timer, Instant at) noexcept;
-  // Does nothing when it is not running.
+  // Stops `timer`; does nothing if it is not running.
   void stop(Timer& timer) noexcept;
-  // Fires the timers that are due at `now`; returns their number. If a callback starts a timer that is already due, it
-  // fires at the next call.
+  // Fires the timers that are due at `now`; returns their number. If a callback starts a timer that is already due,
+  // that timer fires at the next call.
   int advance(Instant now) noexcept;
-  // No timer fires before this; Instant::never() when no timer is running. Exact for timers within 64 ticks, else
-  // early.
+  // No timer fires before the returned time, which is Instant::never() when no timer is running. The returned time is
+  // exact if the next timer is due within 64 ticks; otherwise it may be earlier than the time of that timer.
   Instant next() const noexcept;
   int running() const noexcept { return running_; }
 

@@ -37,10 +37,10 @@ std::vector<metrics::GaugeFunction> expose(const internal::TopicCore& topic, std
   total("events_delivered_total", "Handler calls that succeeded", &TopicStats::delivered);
   total("events_failed_total", "Handler calls that ended with an exception or an error", &TopicStats::failed);
   total("events_dropped_total",
-        "Deliveries dropped: the queue was full, the subscription had ended, or no publisher waited for a handler that "
-        "returns a Task",
+        "Deliveries dropped because the queue was full, because the subscription had ended, or because the handler "
+        "returns a Task and no publisher waited for it",
         &TopicStats::dropped);
-  gauge("events_queued", "Events waiting for executors now", &TopicStats::queued);
+  gauge("events_queued", "Events that currently wait for their executors", &TopicStats::queued);
   gauge("events_subscribers", "Subscriptions now", &TopicStats::subscribers);
   return exposed;
 }

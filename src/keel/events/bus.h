@@ -11,21 +11,21 @@
 //   bus.publish(OrderPlaced{1, 990});                                             // `all` has been called
 //   events::Delivery became = co_await bus.publish_and_wait(OrderPlaced{2, 250'000});  // `large`, too, has ended
 //
-// The exact type of an event is its topic: no base classes, no names. events/topic.h says what handlers and filters
-// are, in which order they are called, what they may do, how they fail and what they cost; Subscription and its options
-// are in events/subscription.h. There is no global Bus: it is an object, made in main or by the container
+// The exact type of an event is its topic; neither base classes nor names matter. events/topic.h describes handlers and
+// filters: what they may do, the order in which they are called, how they fail and what they cost. Subscription and its
+// options are in events/subscription.h. There is no global Bus: a Bus is an object, made in main or by the container
 // (app/container.h):
 //
 //   container.value(app.metrics()).singleton<events::Bus>();   // whoever takes an events::Bus& gets it
 //
-// With a registry each topic has events_published_total, events_delivered_total, events_failed_total and
+// With a metrics::Registry, each topic has events_published_total, events_delivered_total, events_failed_total and
 // events_dropped_total, and events_queued and events_subscribers, each with the label event="OrderPlaced".
 //
-// Errors:    publish() has none; errors of handlers are counted and passed to on_failure. A program with more than 1023
-//            types of events, or 1024 topics at a time in all its buses, aborts.
-// Lifetime:  outlives its subscriptions and every publish() (both are checked); `metrics` outlives it.
+// Errors:    publish() has no errors; errors of handlers are counted and passed to on_failure. A program with more than
+//            1023 types of events, or with more than 1024 topics at a time in all its buses together, aborts.
+// Lifetime:  the Bus outlives its subscriptions and every publish() (both are checked); `metrics` outlives the Bus.
 // Threads:   every function may be called on any thread.
-// Cost:      finding the topic of a type takes two loads, which keeping the result of Bus::topic() saves. A Bus takes 8
+// Cost:      finding the topic of a type takes two loads; keep the result of Bus::topic() to avoid them. A Bus takes 8
 //            KB.
 
 #pragma once
@@ -52,7 +52,7 @@ class Registry;
 
 namespace keel::events {
 
-// A handler that failed.
+// The failure of a handler, as it is passed to on_failure.
 struct Failure {
   std::string_view event;  // The type: "shop::OrderPlaced".
   const Error& error;      // Valid only during the call.
@@ -60,10 +60,10 @@ struct Failure {
 
 // Metrics of a bus, and what happens when a handler fails.
 struct BusOptions {
-  // Called on the thread where the handler failed, possibly on several threads concurrently; must not throw. Without it
-  // the failure is logged as component "events", at the level of its code.
+  // Called on the thread where the handler failed, possibly on several threads concurrently; must not throw. Without
+  // on_failure, the failure is logged as component "events", at the level of its code.
   Function<void(const Failure&)> on_failure = {};
-  metrics::Registry* metrics = nullptr;  // Gets the metrics of every topic.
+  metrics::Registry* metrics = nullptr;  // The registry to which every topic adds its metrics.
 };
 
 class Bus {
@@ -76,7 +76,7 @@ class Bus {
   Bus(const Bus&) = delete;
   Bus& operator=(const Bus&) = delete;
 
-  // The topic of E; made if it does not exist yet.
+  // Returns the topic of E, and makes that topic if it does not exist yet.
   template <class E>
   Topic<E> topic() {
     internal::EventType& type = internal::event_type<E>();
@@ -85,7 +85,7 @@ class Bus {
     return Topic<E>(core != nullptr ? *core : make_topic(type));
   }
 
-  // As in Topic<E>.
+  // Calls Topic<E>::subscribe() of the topic of E.
   template <class E, class F>
   Subscription subscribe(F handler, const SubscribeOptions& options = {}) {
     return topic<E>().subscribe(std::move(handler), options);

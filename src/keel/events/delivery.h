@@ -13,7 +13,7 @@ namespace keel::events {
 struct Delivery {
   std::uint32_t delivered = 0;  // Handlers that returned, or whose Task ended, without an error.
   std::uint32_t failed = 0;     // Handlers or filters that ended with an exception or an error.
-  std::uint32_t dropped = 0;    // Events not handled, because there was no room or the subscription ended.
+  std::uint32_t dropped = 0;    // Handlers that were not called, because there was no room or the subscription ended.
 };
 
 // The counts of all events of one type, until now.
@@ -22,7 +22,7 @@ struct TopicStats {
   // The counts of a whole topic or bus; `dropped` includes events that publish() cannot deliver.
   std::uint64_t delivered = 0, failed = 0, dropped = 0;
   std::size_t queued = 0;       // Events waiting for executors now.
-  std::size_t subscribers = 0;  // The number now.
+  std::size_t subscribers = 0;  // The number of subscribers now.
 };
 
 }  // namespace keel::events

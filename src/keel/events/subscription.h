@@ -9,17 +9,17 @@
 //   };
 //
 // When end() or the destructor has returned, the handler is not running on any thread and will not be called again, and
-// it, its filter and what they hold have been destroyed. From inside the handler, end() returns immediately: the
-// running call completes, no new one begins, and the handler is destroyed afterwards. end() does not wait for a call
-// that is running on another thread at that time.
+// the handler, its filter and the objects that they own have been destroyed. From inside the handler, end() returns
+// immediately: the running call of the handler completes, no new call begins, and the handler is destroyed afterwards.
+// An end() that is called inside the handler does not wait for a call of the handler that is running on another thread.
 //
-// Ownership: movable; an empty one (moved from, ended) holds nothing.
+// Ownership: movable; a Subscription that was moved from or has ended owns nothing.
 // Lifetime:  ends before its Bus does. Everything that the handler refers to must outlive it; a handler does not own
 //            its subscription.
 // Threads:   any; calls on one Subscription must come one at a time, and may come from its own handler. Two handlers
 //            that end each other's subscription at the same time wait for each other forever.
-// Tasks:     if a handler returns a Task, that Task may be running, or about to begin: finish() waits for it, and
-//            calling end() at that time is a bug and aborts.
+// Tasks:     if a handler returns a Task, that Task may be running, or about to begin. finish() waits for such a Task;
+//            to call end() at that time is a bug and aborts.
 // Cost:      end() makes all running threads of the process pass a memory barrier (membarrier(2)), and waits.
 
 #pragma once
@@ -43,18 +43,19 @@ class TopicCore;
 
 // Which event is dropped when the queue is full; the drop is counted in both cases.
 enum class WhenFull : std::uint8_t {
-  DropNewest,  // Drops the new event: the events published first arrive.
-  DropOldest,  // Drops the event that has waited longest: the events published last arrive.
+  DropNewest,  // Drops the new event: the handler gets the events published first.
+  DropOldest,  // Drops the event that has waited longest: the handler gets the events published last.
 };
 
 // Executor, queue and filter of a subscription.
 struct SubscribeOptions {
-  // Higher priorities are called first, equal ones in the order of their subscriptions.
+  // Handlers of higher priority are called first, handlers of equal priority in the order of their subscriptions.
   int priority = 0;
-  // The executor that runs the handler; null: it runs in the publisher's call. It outlives the subscription and the
-  // jobs that were posted to it.
+  // The executor that runs the handler; null: the handler runs inside the publisher's call. The executor outlives the
+  // subscription and the jobs that were posted to the executor.
   Executor* executor = nullptr;
-  // The maximum number of events that wait for the executor. Memory for them is allocated at the subscription.
+  // The maximum number of events that wait for the executor. The memory for that many events is allocated when the
+  // subscription is made.
   std::size_t queue_max = 256;
   WhenFull when_full = WhenFull::DropNewest;
   // On a topic that keeps events (Topic::keep): how many of the newest kept events the new subscriber receives; all by
@@ -78,13 +79,14 @@ class [[nodiscard]] Subscription {
   // Idempotent. Events that wait for an executor are dropped, and counted.
   void end() noexcept;
   // Does what end() does, but first waits for Tasks of the handler that have begun. The Subscription must not be moved
-  // until then.
-  // Errors: none. Cancel: it continues to wait, because the tasks belong to publishers. Must not be called from the
-  // handler itself, which would then wait for itself.
+  // before finish() has ended.
+  // Errors: none. Cancel: finish() continues to wait, because the Tasks belong to publishers. finish() must not be
+  // called from the handler itself, which would then wait for itself.
   Task<> finish();
 
   explicit operator bool() const noexcept { return subscriber_ != nullptr; }
-  // The number of events that wait for the executor now, and the number of events dropped since the beginning. Else 0.
+  // The number of events that wait for the executor now, and the number of events dropped since the beginning. Both are
+  // 0 without an executor.
   std::size_t queued() const noexcept;
   std::uint64_t dropped() const noexcept;
 

@@ -4,37 +4,40 @@
 //   events::Subscription mail = orders.subscribe([&](const OrderPlaced& order) { outbox.add(order); });
 //   orders.publish(OrderPlaced{7, 1990});
 //
-// An event is any value. To be delivered by an executor it must be copyable; a copy is fast if the event has at most 64
-// bytes or is a shared pointer. A handler is a function, a lambda, or an object with a member function, that takes
+// An event is any value. An event that an executor delivers must be copyable; a copy is fast if the event has at most
+// 64 bytes or is a shared pointer. A handler is a function, a lambda, or an object with a member function, that takes
 // const E& and gives
 //   nothing, or Result<>   called by publish(), in the publisher's thread; or on its executor, see SubscribeOptions
-//   Task<>                 awaited by publish_and_wait(), in the publisher's task. publish() cannot wait, so it passes
-//                          such a handler over, and counts that as dropped. A lambda that captures and gives a Task
+//   Task<>                 awaited by publish_and_wait(), in the publisher's task. publish() cannot wait, so it skips
+//                          such a handler, and counts the event as dropped. A lambda that captures and gives a Task
 //                          does not compile, as everywhere in Keel.
-// A filter takes const E& and returns whether the handler is to be called; it runs in the publisher's thread, so that
-// unwanted events are not copied.
+// A filter takes const E& and returns whether the handler is to be called; the filter runs in the publisher's thread,
+// so that events which it rejects are not copied.
 //
 // Order:     handlers in the publisher's thread are called one after the other, by priority; after them the Tasks run,
 //            in the same order. The events of one thread reach each subscription in the order of publishing, and an
 //            executor runs the handler of a subscription for one event at a time.
 // Inside:    a handler may publish, subscribe and end subscriptions, its own included. A subscription that is added
-//            during a publish() does not get that event; a subscription that ends during it is not called any more.
-// Kept:      a topic may keep its last events for later subscribers: keep(). A handler that returns a Task receives
-//            none of them, because no publisher waits for it; for that subscription they count as dropped.
-// Errors:    an exception or an error of a handler, or of a filter, ends only that call: it is counted and passed to
-//            BusOptions::on_failure. Copying an event for an executor may fail in the same way.
-// Ownership: a Topic is a small value, copied freely. The event belongs to the publisher: handlers keep copies.
+//            during a publish() does not get that event; a subscription that ends during the publish() is not called
+//            any more.
+// Kept:      a topic may keep its last events for later subscribers (keep()). A handler that returns a Task receives no
+//            kept events, because no publisher waits for that Task; the kept events count as dropped for its
+//            subscription.
+// Errors:    an exception or an error of a handler, or of a filter, ends only that call. The failure is counted and
+//            passed to BusOptions::on_failure. Copying an event for an executor may fail in the same way.
+// Ownership: a Topic is a small value, copied freely. An event belongs to its publisher: a handler that keeps the event
+//            has to copy it.
 // Lifetime:  the Bus must outlive every use of its topics.
-// Threads:   any, concurrently. A publisher takes no lock except that of a queue into which it puts an event, even
-//            while others subscribe and end subscriptions; the first event of a thread takes one more lock.
+// Threads:   any, concurrently. A publisher takes no lock, even while other threads subscribe and end subscriptions,
+//            except the lock of a queue into which it puts an event, and one more lock for the first event of a thread.
 // Cost:      publish() to one handler takes about fifty instructions, including the call, and less than twenty for each
-//            further handler; inside a handler it takes a few more. It does no look-up, takes no lock, allocates
-//            nothing, and does not write to memory that another thread writes. The first event that a thread publishes
-//            takes 32 KB, and each level of nested publishing takes another 64 bytes. Delivery to an executor takes a
-//            copy of the event, two locks and a post; only the copy may allocate. A topic that keeps events copies each
-//            event under a lock, so that its publishers take turns. publish_and_wait() takes its frames and a few words
-//            from the pool. subscribe() copies the list of subscribers. A concurrent publisher may be the thread that
-//            frees the old list.
+//            further handler. A publish() that is called inside a handler takes a few instructions more. publish() does
+//            no look-up, takes no lock, allocates nothing, and does not write to memory that another thread writes. The
+//            first event that a thread publishes takes 32 KB, and each level of nested publishing takes another 64
+//            bytes. Delivery to an executor takes a copy of the event, two locks and a post; only the copy may
+//            allocate. A topic that keeps events copies each event under a lock, so that its publishers take turns.
+//            publish_and_wait() takes its frames and a few words from the pool. subscribe() copies the list of
+//            subscribers. A concurrent publisher may be the thread that frees the old list.
 
 #pragma once
 
@@ -84,14 +87,15 @@ class Topic {
   // Publishes the events one after the other to the current subscribers.
   void publish_all(std::span<const E> events) const noexcept { core_->publish_all(events.data(), events.size()); }
   // Calls handlers as publish() does, then runs the Tasks of handlers one after the other, and then waits until every
-  // executor has handled the event or dropped it. When handlers have executors, it must be awaited on a loop. Errors:
-  // none; a handler's error is not passed on. Cancel: Cancelled or DeadlineExceeded; the running Task is stopped, Tasks
-  // that have not begun are not run, and events that already wait for an executor are still handled there.
+  // executor has handled the event or dropped it. When handlers have executors, publish_and_wait() must be awaited on a
+  // loop. Errors: none; a handler's error is not passed on. Cancel: Cancelled or DeadlineExceeded; the running Task is
+  // stopped, Tasks that have not begun are not run, and events that already wait for an executor are still handled on
+  // that executor.
   Task<Delivery> publish_and_wait(E event) const { return wait(*core_, std::move(event)); }
 
-  // Keeps the last events (one makes a sticky topic): a new subscriber gets these first, oldest first, in subscribe()
-  // or on its executor, and then later events, each exactly once. Call it once, before the first subscription;
-  // otherwise it is a Bug (base/bug.h).
+  // Keeps the last events (a sticky topic keeps one event): a new subscriber first gets the kept events, oldest first,
+  // inside subscribe() or on its executor, and then later events. The subscriber gets each event exactly once. Call it
+  // once, before the first subscription; any other call throws a Bug (base/bug.h).
   void keep(std::size_t last = 1) const {
     static_assert(std::is_copy_constructible_v<E>, "an event that is kept must be copyable");
     core_->keep(last);
@@ -108,8 +112,8 @@ class Topic {
     static_assert(internal::Handler<F, E>, "a handler must take const E& and return nothing, Result<> or Task<>");
     if constexpr (internal::GivesTask<F, E> && !internal::is_method<F>) {
       static_assert(std::is_convertible_v<F, Task<> (*)(const E&)>,
-                    "a handler that returns a Task is a function or a member function: the captures of a lambda are "
-                    "gone after the first suspension");
+                    "a handler that returns a Task must be a function or a member function: the captures of a lambda "
+                    "are gone after the first suspension");
     }
     if constexpr (internal::Handler<F, E>) {
       return core_->subscribe(

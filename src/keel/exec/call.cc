@@ -6,8 +6,8 @@ namespace keel::internal {
 
 void executed_callable_threw() noexcept {
   report_unhandled(
-      "a callable passed to execute() threw an exception, which nobody receives: submit() passes exceptions to its "
-      "caller",
+      "a callable passed to execute() threw an exception, which no caller receives: use submit(), which passes "
+      "exceptions to its caller",
       Error::from_exception());
 }
 

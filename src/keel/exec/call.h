@@ -5,19 +5,20 @@
 //   KEEL_TRY_VOID(execute_all(pool, callables));                      // all or none: one lock, one wake-up
 //   KEEL_TRY_VOID(execute_after(pool, 50_ms, [this] { retry(); }));   // on any executor that has a clock
 //
-// To get the result, or to be able to cancel the work, use submit() (exec/submitted.h).
+// If you need the result or may have to cancel the job, use submit() (exec/submitted.h).
 //
 // Result:    success means that the job was accepted, not that it has run: an executor that is stopped with a deadline
 //            discards the jobs that have not begun by then, and destroys their callables.
-// Errors:    ResourceExhausted when the executor rejects (Executor::offer): its queue is full, or it has been stopped.
-//            Unsupported from execute_after() when it has no clock (InlineExecutor). An exception of a callable has no
-//            receiver: it is logged and counted (observe/unhandled.h), and the executor continues. With submit(), the
-//            caller receives it. execute() itself throws std::bad_alloc when there is no memory for the job.
-// Ownership: the callable is moved into the job and destroyed on the thread that has run it. Objects that it refers to
-//            must outlive the job.
+// Errors:    ResourceExhausted when the executor rejects the job (Executor::offer): its queue is full, or it has been
+//            stopped. Unsupported from execute_after() when the executor has no clock (InlineExecutor). An exception of
+//            a callable has no receiver. The exception is logged and counted (observe/unhandled.h), and the executor
+//            continues. With submit(), the caller receives the exception. execute() itself throws std::bad_alloc when
+//            there is no memory for the job.
+// Ownership: the callable is moved into the job and destroyed on the thread that has run it. Objects that the callable
+//            refers to must outlive the job.
 // Threads:   any.
 // Cost:      no heap allocation in steady state for callables of at most 112 bytes: their blocks are reused
-//            (exec/job_memory.h). A callable of at most 48 bytes takes the smaller of two sizes of blocks.
+//            (exec/job_memory.h). A callable of at most 48 bytes takes a block of the smaller of the two sizes.
 
 #pragma once
 
@@ -35,7 +36,7 @@ namespace keel {
 
 namespace internal {
 
-// It must be called in a catch block.
+// Call it in a catch block.
 [[gnu::cold]] void executed_callable_threw() noexcept;
 Error executor_refused() noexcept;
 Error executor_refused_delayed(const Executor& executor) noexcept;
@@ -61,7 +62,8 @@ template <class F>
 class Call final : public Job {
   static_assert(std::is_void_v<std::invoke_result_t<F&>>,
                 "the value that the callable of execute() returns would be lost: use submit() to receive it");
-  static_assert(alignof(F) <= alignof(std::max_align_t), "the memory of jobs is not aligned for this callable");
+  static_assert(alignof(F) <= alignof(std::max_align_t),
+                "the callable of a job must not need a stricter alignment than malloc guarantees");
 
  public:
   template <class G>
@@ -121,7 +123,7 @@ Result<> execute(E& executor, F&& callable, How... how) {
   return internal::executor_refused();
 }
 
-// Moves from each of `callables`, a range.
+// Moves each callable out of `callables`, a range.
 template <class E, class Callables, class... How>
   requires std::is_base_of_v<Executor, E>
 Result<> execute_all(E& executor, Callables&& callables, How... how) {
@@ -145,7 +147,7 @@ Result<> execute_all(E& executor, Callables&& callables, How... how) {
   return internal::executor_refused();
 }
 
-// Runs the callable when `delay` has passed or later (Executor::offer_after).
+// Runs the callable once `delay` has passed (Executor::offer_after).
 template <class F>
 Result<> execute_after(Executor& executor, Duration delay, F&& callable) {
   auto* const call = internal::Call<std::decay_t<F>>::make(std::forward<F>(callable));

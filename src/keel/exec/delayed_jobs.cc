@@ -7,7 +7,7 @@
 
 namespace keel {
 
-// It is a Job only so that it can be linked while it is sent.
+// Derives from Job only to be linked in `sent_`.
 struct DelayedJobs::Waiting final : Job, Timer, Kept {
   Waiting(Job& job, Instant due) noexcept : Job(nullptr), Timer(&fired), delayed(job) { at = due; }
   static void fired(Timer& timer) noexcept {
@@ -29,7 +29,7 @@ DelayedJobs::~DelayedJobs() {
   }
 }
 
-// Null: there is no memory.
+// Null: there is no memory, or this object is being destroyed.
 DelayedJobs::Waiting* DelayedJobs::make(Job& job, Instant due) noexcept {
   if (is_ending_) return nullptr;
   try {
@@ -39,7 +39,7 @@ DelayedJobs::Waiting* DelayedJobs::make(Job& job, Instant due) noexcept {
   }
 }
 
-// Ends `waiting`.
+// Destroys `waiting`, and returns its job.
 Job& DelayedJobs::take(Waiting& waiting) noexcept {
   Job& job = waiting.delayed;
   if (waiting.Kept::linked()) waiting.Kept::unlink();
@@ -64,14 +64,14 @@ bool DelayedJobs::send(Job& job, Instant due) noexcept {
   Waiting* const waiting = make(job, due);
   if (waiting == nullptr) return false;
   sent_.push(*waiting);
-  // The result of push() is not sufficient: the thread that takes from the queue does not release `bring_`, which was a
-  // posted job before.
+  // The flag `is_posted_` decides whether to post, not the result of push(): take_all() releases nothing, so push()
+  // would not order the executor's last use of `bring_` before the next post().
   if (!is_posted_.exchange(true, std::memory_order_acq_rel)) executor_.post(bring_);
   return true;
 }
 
 void DelayedJobs::bring() noexcept {
-  // Done before checking: anything sent later posts the job again.
+  // The flag is reset before the queue is read, so that the next send() posts `bring_` again.
   is_posted_.exchange(false, std::memory_order_acq_rel);
   for (Job* job = sent_.take_all(); job != nullptr;) {
     Job* const next = job->next;

@@ -4,13 +4,14 @@
 //     return is_mine() ? delayed_.start(job, now() + delay) : delayed_.send(job, now() + delay);
 //   }
 //
-// A job runs when its timer fires, inside TimerWheel::advance().
+// A job runs inside TimerWheel::advance(), when the job's timer fires.
 //
-// Lifetime: executor and wheel outlive it. The destructor accepts no more jobs and ends those that are not due, on its
-//           own thread: they see Executor::discards(), and a job that does not check it runs there.
-// Threads:  send() on any; everything else on the executor's.
+// Lifetime: executor and wheel outlive a DelayedJobs. The destructor accepts no more jobs. It runs the jobs that are
+//           not due, on the calling thread, and Executor::discards() returns true for these jobs; a job that does not
+//           check discards() runs normally.
+// Threads:  send() on any; all other functions on the executor's thread.
 // Cost:     a block of job memory (exec/job_memory.h) and a timer for each job. Jobs that are sent before the executor
-//           has looked at the queue share one posted job.
+//           reads the queue share one posted job.
 
 #pragma once
 
@@ -30,14 +31,14 @@ class DelayedJobs {
   DelayedJobs(const DelayedJobs&) = delete;
   DelayedJobs& operator=(const DelayedJobs&) = delete;
 
-  // Runs `job` at `due` or later. False: there is no memory for it, or this object is being destroyed.
+  // Runs `job` at `due` or later. False: there is no memory for the job, or this object is being destroyed.
   bool start(Job& job, Instant due) noexcept;
-  // Does what start() does, when called on another thread.
+  // Does what start() does, but may be called on any thread.
   bool send(Job& job, Instant due) noexcept;
 
  private:
   struct Waiting;
-  struct Kept : Link {};  // The link in `kept_`; the link of its timer is in the wheel.
+  struct Kept : Link {};  // The link in `kept_`; Timer has another link, for the wheel.
   struct Bring : Job {
     explicit Bring(DelayedJobs& d) noexcept
         : Job([](Job& job) noexcept { static_cast<Bring&>(job).jobs.bring(); }), jobs(d) {}

@@ -42,7 +42,7 @@ std::size_t Executor::discard(Job& job) noexcept {
 
 void Executor::post_all(Job& first, Job& last) noexcept {
   for (Job* job = &first;;) {
-    // A posted job may be destroyed immediately.
+    // `next` is read before the post, because a posted job may be destroyed immediately.
     Job* const next = job == &last ? nullptr : job->next;
     post(*job);
     if (next == nullptr) return;

@@ -4,8 +4,8 @@
 // worker's loop (io/loop.h), a ThreadPool, a SerialExecutor, an InlineExecutor, or the simulation. Each thread that
 // runs jobs has a current executor. Callables become jobs by execute() (exec/call.h) and submit() (exec/submitted.h).
 //
-// Threads:  post() may be called on any thread; jobs posted by one thread to one executor run in that order on
-//           executors with one thread.
+// Threads:  post() may be called on any thread; an executor with one thread runs the jobs that one thread posts to it
+//           in the order of posting.
 // Lifetime: a Job must not move until its run() is called; run() may destroy it.
 
 #pragma once
@@ -41,42 +41,42 @@ class Executor {
   // Runs `job` soon, never inside this call.
   virtual void post(Job& job) noexcept = 0;
 
-  // post() for several jobs of one sender, linked by `next` from `first` to `last`: one wake-up for all.
+  // Posts several jobs of one sender, linked by `next` from `first` to `last`, with one wake-up for all of them.
   virtual void post_all(Job& first, Job& last) noexcept;
 
   // Does what post() does, for a job that may be rejected. False: `job` will not run. An executor with a bounded queue
-  // documents what it does when that is full; the others accept every job.
+  // documents what it does when the queue is full; other executors accept every job.
   virtual bool offer(Job& job) noexcept;
-  // The same for `count` linked jobs: all of them or none.
+  // Does what offer() does, for `count` linked jobs: accepts all of them or none.
   virtual bool offer_all(Job& first, Job& last, std::size_t count) noexcept;
 
   // Does what offer() does, for a job that runs when `delay` has passed, or as soon as possible afterwards. False:
-  // `job` will not run: the limit of delayed jobs is reached, the executor has been stopped, there is no memory for it,
-  // or there is no clock, as in this class. A job that is not due when the executor ends is discarded; draining does
-  // not wait for it. May be called on any thread.
+  // `job` will not run, because the limit of delayed jobs is reached, the executor has been stopped, there is no memory
+  // for the job, or the executor has no clock, as in this base class. A job that is not due when the executor ends is
+  // discarded; draining does not wait for such a job. May be called on any thread.
   virtual bool offer_after(Job& job, Duration delay) noexcept;
   // False: offer_after() never accepts a job.
   virtual bool has_clock() const noexcept { return false; }
 
-  // True: one job at a time, and a job posted while another runs starts after it has returned. Tasks that several
-  // threads resume need a handshake, which serial executors make unnecessary.
+  // True: the executor runs one job at a time, and a job posted while another job runs starts after that job has
+  // returned. If several threads may resume a task, they need a handshake, which a serial executor makes unnecessary.
   virtual bool is_serial() const noexcept { return true; }
 
-  // The executor whose job is running on this thread; null on others.
+  // The executor whose job is running on this thread; null on other threads.
   static Executor* current() noexcept;
-  // Returns the previous one.
+  // Sets the executor of this thread; returns the previous executor.
   static Executor* set_current(Executor* executor) noexcept;
 
   // Call it from a job that has begun to run. True: the executor is being stopped and has no time left for the job,
-  // which should skip its work, notify its owner and return; it counts as discarded. Jobs that never call this run
-  // normally.
+  // which should skip its work, notify its owner and return; the job then counts as discarded. A job that never calls
+  // discards() runs normally.
   static bool discards() noexcept;
 
-  // The time of its current event-loop iteration; Instant() for an executor without a clock. Call it on the executor's
-  // own thread.
+  // The time of this executor's current event-loop iteration; Instant() for an executor without a clock. Call it on the
+  // executor's own thread.
   Instant turn_time() const noexcept { return turn_time_; }
-  // The operations that code outside of coroutines began on this executor and that have not completed. For the task
-  // module (task/live_task.h). Call it on the executor's own thread.
+  // The operations that code outside of coroutines has begun on this executor and that are not complete; used by the
+  // task module (task/live_task.h). Call it on the executor's own thread.
   List<Link>& waiting() noexcept { return waiting_; }
 
  protected:

@@ -6,9 +6,9 @@
 //
 // A job that the running job posts waits until the running job has returned, so that nothing recurses.
 //
-// It has no clock and no thread of its own: execute_after() and submit_after() are Unsupported.
+// An InlineExecutor has no clock and no thread: execute_after() and submit_after() return Unsupported.
 //
-// Tasks cannot live on it, because they rely on post() never running a job within the call.
+// Tasks cannot run on an InlineExecutor, because tasks rely on post() never running a job within the call.
 //
 // Threads: one.
 // Cost:    an indirect call; no allocation.

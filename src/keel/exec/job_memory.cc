@@ -12,7 +12,7 @@ namespace keel {
 namespace {
 
 constexpr std::size_t line = 64;
-constexpr int class_count = 2;  // 64 and 128 bytes.
+constexpr int class_count = 2;  // The two size classes are 64 and 128 bytes.
 constexpr std::size_t magazine_blocks = 64;
 
 constexpr int class_of(std::size_t bytes) noexcept { return bytes <= line ? 0 : 1; }
@@ -45,7 +45,7 @@ void give(Depot& depot, Magazine& magazine) noexcept {
   first->next_magazine = std::exchange(depot.magazines, first);
 }
 
-// This has no destructor: with one, every access would have to check whether it has run.
+// Rack has no destructor, because with one, every access would first check whether the destructor is registered.
 struct Rack {
   Magazine loaded, spare;
 };

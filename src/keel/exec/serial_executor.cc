@@ -16,8 +16,8 @@ constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-// Waits in the executor below until it is due, and is then posted here. The executor below has it until it has run
-// there, even if this executor no longer exists.
+// A delayed job: waits in the executor below until it is due, and is then posted here. The executor below keeps this
+// job until this job has run there, even if the SerialExecutor no longer exists.
 struct SerialExecutor::Delayed final : Job, Link {
   Delayed(SerialExecutor& s, Job& j) noexcept : Job(&run_below), serial(s), job(j) {}
 
@@ -67,7 +67,7 @@ bool SerialExecutor::push(Job& first, Job& last, std::size_t queue_max) noexcept
     std::lock_guard lock(mutex_);
     if (count > queue_max || queued_ > queue_max - count) return false;
     append(first, last, count);
-    // From here on the posted turn_ keeps this alive.
+    // From this point on, the posted turn_ keeps this executor alive.
     if (std::exchange(has_turn_, true)) return true;
   }
   below_.post(turn_);
@@ -112,7 +112,7 @@ bool SerialExecutor::offer_after(Job& job, Duration delay) noexcept {
   return false;
 }
 
-// Its time has come, or the executor below discards it.
+// Called when `delayed` is due, or when the executor below discards it.
 void SerialExecutor::arrive(Delayed& delayed) noexcept {
   {
     std::lock_guard lock(mutex_);
@@ -137,7 +137,7 @@ void SerialExecutor::discard_delayed() noexcept {
       arriving.push_back(*link);
       continue;
     }
-    // It may already be destroyed.
+    // `delayed` may already be destroyed, but not its job.
     job.next = nullptr;
     *last = &job;
     last = &job.next;
@@ -173,7 +173,7 @@ void SerialExecutor::take_turn() noexcept {
 void SerialExecutor::end_turn(std::unique_lock<std::mutex>& lock) noexcept {
   if (first_ == nullptr) {
     has_turn_ = false;
-    // Done under the lock: a thread that waits for this may destroy the executor once the lock is free.
+    // Notifies under the lock, because the thread that waits for this may destroy the executor once the lock is free.
     idle_.notify_all();
     return;
   }

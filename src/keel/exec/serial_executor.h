@@ -4,22 +4,23 @@
 //   execute(account, [this] { balance_ += 5; });             // no lock: nothing else of this account runs meanwhile
 //   co_await resume_on(account);                             // the same for a task
 //
-// While one of its jobs runs, it is the current executor. Many of them may share one executor; each runs at most 64
-// jobs and then goes to the end of that executor's queue.
+// While a job of a SerialExecutor runs, the SerialExecutor is the current executor. Many SerialExecutors may share one
+// executor below them; each runs at most 64 jobs and then goes to the end of that executor's queue.
 //
 // A delayed job waits for its due time in the executor below and is then posted here.
 //
-// Errors:   offer(), and with it execute() and submit(), rejects when `queue_max` jobs wait; offer_after(), and with it
-//           execute_after() and submit_after(), rejects when `queue_max` jobs wait for their time, or when the
-//           underlying executor rejects. post() never rejects.
+// Errors:   offer(), and with it execute() and submit(), rejects a job when `queue_max` jobs wait; offer_after(), and
+//           with it execute_after() and submit_after(), rejects a job when `queue_max` delayed jobs wait, or when the
+//           underlying executor rejects it. post() never rejects.
 // Threads:  post(), offer(), offer_after() and queued() on any; jobs run on the threads of the executor below.
-// Lifetime: the executor below outlives it. Its destructor discards jobs that are not due (Executor::discards) and
-//           waits until everything else that was posted has run, so it must not run inside one of its own jobs
-//           (checked). When the underlying executor is stopped, it discards this executor's delayed jobs; jobs that run
-//           still run one at a time.
-// Cost:     a short lock to post and one to run; one job below for each burst; no allocation. A delayed job takes a
-//           block of job memory (exec/job_memory.h) besides its cost in the underlying executor, which keeps an entry
-//           for it until its time even if the job was discarded here.
+// Lifetime: the executor below outlives the SerialExecutor. The destructor discards jobs that are not due
+//           (Executor::discards) and waits until all other posted jobs have run, so it must not be called inside one of
+//           these jobs (checked). When the underlying executor is stopped, it discards the delayed jobs of the
+//           SerialExecutor; the other jobs still run one at a time.
+// Cost:     posting a job takes a short lock, and running the job takes another. Each burst of jobs takes one job in
+//           the executor below. No allocation. A delayed job takes a block of job memory (exec/job_memory.h), in
+//           addition to its cost in the underlying executor. That executor keeps an entry for the job until the job's
+//           due time, even if the SerialExecutor has discarded the job.
 
 #pragma once
 

@@ -17,7 +17,7 @@ class Parked : public Submission::Listener {
  public:
   Parked() noexcept : Listener{&on_done} {}
 
-  // Waits for `times` notifications; false: they did not arrive before `until`.
+  // Waits for `times` notifications; returns false if they did not all arrive before `until`.
   bool wait(std::size_t times, Instant until) noexcept {
     std::unique_lock lock(mutex_);
     const auto enough = [&] { return told_ >= times; };
@@ -32,7 +32,7 @@ class Parked : public Submission::Listener {
  private:
   static void on_done(Listener& listener) noexcept {
     auto& parked = static_cast<Parked&>(listener);
-    // Done under the lock: the waiting thread may destroy this as soon as the lock is free.
+    // Notifies under the lock, because the waiting thread may destroy `parked` as soon as the lock is free.
     std::lock_guard lock(parked.mutex_);
     ++parked.told_;
     parked.changed_.notify_one();
@@ -63,7 +63,7 @@ bool wait(Submission& submission, Instant until, std::source_location place) {
   return wait_any(1, [&submission](std::size_t) -> Submission& { return submission; }, until, place) == 0;
 }
 
-// Runs this loop once, unless a delayed job becomes due that this thread runs itself.
+// The thread waits once, or more often if a delayed job becomes due that this thread runs itself.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until,
                      std::source_location place) {
   KEEL_EXPECT_AT(count > 0, "waiting for one of several jobs needs at least one job", place);

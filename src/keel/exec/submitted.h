@@ -7,20 +7,21 @@
 //   std::vector<Submitted<int>> parts = submit_all(pool, callables);
 //   wait_all(parts);  KEEL_TRY(std::size_t first, wait_any(parts));
 //
-// Result:    the value that the callable returns, which can be taken once; if it returns a Result<T>, that is the
-//            result itself. An exception that leaves the callable becomes an Error (Internal with its what(),
-//            ResourceExhausted for std::bad_alloc).
-// Errors:    Cancelled: cancel() was called before the job began, or its executor was stopped and discarded it.
+// Result:    the value that the callable returns, which can be taken once; if the callable returns a Result<T>, the
+//            result is that Result, not a Result of a Result. An exception that leaves the callable becomes an Error
+//            (Internal with its what(), ResourceExhausted for std::bad_alloc).
+// Errors:    Cancelled: cancel() was called before the job began, or the executor was stopped and discarded the job.
 //            ResourceExhausted: the executor rejected the job (Executor::offer). Unsupported: the executor has no clock
 //            for submit_after(). std::bad_alloc, from submit(): there is no memory for the job. A Bug (base/bug.h):
-//            waiting on a worker, waiting for one of no handles, and using an empty handle.
+//            waiting on a worker, wait_any() without handles, and using an empty handle.
 // Ownership: the handle owns the result. Destroying the handle cancels a job that has not begun; a running job
-//            continues, and its result is dropped: objects that the callable refers to must live until the job has
-//            ended, which wait() waits for. The callable is destroyed when it has run or is cancelled.
-// Threads:   a handle belongs to one thread at a time. A worker's loop must not wait: tasks await completion(). If the
-//            waiting thread belongs to the job's executor and the job has not begun, the thread runs it itself, inside
-//            the call (a delayed job once it is due): so jobs that wait for other jobs of the same pool do not block
-//            it.
+//            continues, and its result is dropped. Objects that the callable refers to must live until the job has
+//            ended; wait() returns after the job has ended. The callable is destroyed when the job has run or is
+//            cancelled.
+// Threads:   a handle belongs to one thread at a time. A worker's loop must not wait; its tasks await completion()
+//            instead. If the waiting thread belongs to the job's executor and the job has not begun, the thread itself
+//            runs the job inside the call; it runs a delayed job once that job is due. Therefore jobs that wait for
+//            other jobs of the same pool do not block the pool.
 // Cost:      no heap allocation in steady state when callable and value together take no more than 72 bytes, because
 //            blocks are reused; see call_bench.cc.
 
@@ -55,28 +56,28 @@ class BasicSubmission : public Job {
   bool has_value() const noexcept { return has_value_; }  // Valid when the job is done.
   Error& error() noexcept { return error_; }              // Valid when the job is done and has no value.
 
-  // Prevents the job from running; it is then done with Cancelled. False: it has already begun, or was cancelled
-  // before.
+  // Prevents the job from running; the submission is then done, with Cancelled. False: the job has already begun or was
+  // cancelled earlier.
   bool cancel() noexcept;
-  // `listener` will be notified. False: it is already done.
+  // Makes the end of the job notify `listener`. False: the job is already done.
   bool listen(Listener& listener) noexcept;
-  // The listener will not be notified. False: it was notified already, or is being notified at this moment.
+  // Makes the end of the job not notify `listener`. False: `listener` was already notified, or is being notified at
+  // this moment.
   bool forget(Listener& listener) noexcept;
-  // If called on a thread of the job's executor, runs the job here when it is due and has not begun. True: it has run
-  // here.
+  // If called on a thread of the job's executor, runs the job here when it is due and has not begun. True: the job has
+  // run here.
   bool help() noexcept;
   // The time before which help() does not run the job here; never() when this thread must not run it at all.
   Instant helps_at() const noexcept;
   // Releases the handle's share.
   void release() noexcept;
 
-  // submit() calls it when the executor has rejected the job; `reason` becomes its error.
+  // submit() calls refuse() when the executor has rejected the job; `reason` becomes the job's error.
   void refuse(Error&& reason) noexcept;
 
  protected:
-  // The step Run calls the callable and keeps the value or the error. Drop: destroys the callable. Free: frees the
-  // block.
-  // Due: returns the time at which the callable may begin.
+  // Run calls the callable and keeps the value or the error, Drop destroys the callable, Free frees the block, and Due
+  // returns the time at which the callable may begin.
   enum class Step : unsigned char { Run, Drop, Free, Due };
   using Take = Instant (*)(BasicSubmission&, Step) noexcept;
   BasicSubmission(Executor& executor, Take take) noexcept : Job(&run_it), executor_(&executor), take_(take) {}
@@ -93,12 +94,12 @@ class BasicSubmission : public Job {
 
   template <class U>
   using Atomic = typename Atomics::template Atomic<U>;
-  static Listener nobody;  // Stored as the listener once the job is done.
+  static Listener nobody;  // The address of `nobody` is stored as the listener once the job is done.
   Atomic<Listener*> listener_{nullptr};
   Executor* executor_;
   Take take_;
   Error error_{Code::Cancelled, "the job was cancelled before it began"};
-  Atomic<bool> is_claimed_{false};  // Whether a thread runs or cancels the job, or has done so.
+  Atomic<bool> is_claimed_{false};  // True: a thread is running or cancelling the job, or has run or cancelled it.
   bool has_value_ = false;
   Atomic<unsigned char> owners_{2};  // The executor and the handle.
 };
@@ -142,7 +143,7 @@ class SubmissionOf : public Submission {
 };
 
 namespace internal {
-// The time from which a submitted job may begin.
+// `at` is the time from which a submitted job may begin.
 struct DueAtOnce {
   static constexpr Instant at{};
 };
@@ -158,7 +159,8 @@ class SubmissionFor final : public SubmissionOf<T> {
   using Step = Submission::Step;
   static_assert(alignof(F) <= alignof(std::max_align_t) &&
                     alignof(typename SubmissionOf<T>::Stored) <= alignof(std::max_align_t),
-                "the memory of jobs is not aligned for this callable, or for what it returns");
+                "neither the callable of a job nor the value that it returns may need a stricter alignment than malloc "
+                "guarantees");
 
  public:
   template <class G>
@@ -173,7 +175,7 @@ class SubmissionFor final : public SubmissionOf<T> {
   template <class G>
   SubmissionFor(Executor& executor, G&& callable, Due due)
       : SubmissionOf<T>(executor, &take_step), due_(due), callable_(std::forward<G>(callable)) {}
-  ~SubmissionFor() {}  // The callable has been dropped.
+  ~SubmissionFor() {}  // Step::Drop has destroyed the callable.
 
   static Instant take_step(Submission& submission, Step step) noexcept {
     auto& self = static_cast<SubmissionFor&>(submission);
@@ -235,7 +237,7 @@ struct SubmittedValue<Result<T>> {
   using Type = T;
 };
 
-// False: it is not yet done at `until`.
+// Waits for `submission`. False: the submission is not done at `until`.
 bool wait(Submission& submission, Instant until, std::source_location place);
 // The index of a submission that is done; `count` when none is done at `until`.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until,
@@ -250,7 +252,8 @@ class [[nodiscard]] Submitted {
  public:
   using Value = T;
 
-  // An empty handle, like one that was moved from or whose result was taken. It may only be assigned or destroyed.
+  // Makes an empty handle; a handle that was moved from, or whose result was taken, is empty too. An empty handle may
+  // only be assigned or destroyed.
   Submitted() noexcept = default;
   explicit Submitted(SubmissionOf<T>& submission) noexcept : submission_(&submission) {}
   Submitted(Submitted&& other) noexcept : submission_(std::exchange(other.submission_, nullptr)) {}
@@ -263,19 +266,19 @@ class [[nodiscard]] Submitted {
   }
   ~Submitted() { reset(); }
 
-  // True unless the handle is empty: moved from, or its result taken.
+  // True unless the handle is empty, because it was moved from or its result was taken.
   explicit operator bool() const noexcept { return submission_ != nullptr; }
-  // Whether the job has run, or was cancelled or rejected: get() does not wait.
+  // Whether the job has run, or was cancelled or rejected, so that get() does not wait.
   bool is_done() const { return submission().is_done(); }
-  // True: it had not begun, and never will; get() returns Cancelled, and its callable is destroyed. The job keeps its
-  // place in the queue until its turn comes. False: it is running or done.
+  // True: the job had not begun and never will begin; get() returns Cancelled, and the callable is destroyed. The job
+  // keeps its place in the queue until its turn comes. False: the job is running or done.
   bool cancel() { return submission().cancel(); }
 
-  // Waits until it is done.
+  // Waits until the job is done.
   void wait(std::source_location place = std::source_location::current()) {
     internal::wait(submission(place), Instant::never(), place);
   }
-  // False: it was not done in time, and continues.
+  // False: the job was not done in time, and continues.
   bool wait_for(Duration limit, std::source_location place = std::source_location::current()) {
     return internal::wait(submission(place), internal::after(limit), place);
   }
@@ -293,8 +296,8 @@ class [[nodiscard]] Submitted {
 
   // The submission, for wait_any() and awaiting code.
   Submission& submission(std::source_location place = std::source_location::current()) const {
-    KEEL_EXPECT_AT(submission_ != nullptr, "a handle is used after its result was taken, or after it was moved from",
-                   place);
+    KEEL_EXPECT_AT(submission_ != nullptr,
+                   "a handle cannot be used after its result was taken, or after the handle was moved from", place);
     return *submission_;
   }
 
@@ -320,7 +323,7 @@ auto submit(E& executor, F&& callable, How... how) {
   return handle;
 }
 
-// Runs the callable when `delay` has passed or later (Executor::offer_after).
+// Runs the callable once `delay` has passed (Executor::offer_after).
 template <class F>
 auto submit_after(Executor& executor, Duration delay, F&& callable) {
   using D = std::decay_t<F>;
@@ -332,8 +335,8 @@ auto submit_after(Executor& executor, Duration delay, F&& callable) {
   return handle;
 }
 
-// Moves from each of `callables`, a range of one type. All jobs or none are accepted; when the executor rejects them,
-// every handle is complete with the error.
+// Moves each callable out of `callables`, a range of one type. The executor accepts all jobs or none; when it rejects
+// them, every handle is done and has the error.
 template <class E, class Callables, class... How>
   requires std::is_base_of_v<Executor, E>
 auto submit_all(E& executor, Callables&& callables, How... how) {
@@ -375,8 +378,8 @@ bool wait_all(Handles&& handles, Instant deadline = Instant::never(),
   return true;
 }
 
-// The index of one of `handles` (a vector, span or array, not empty) that is done. DeadlineExceeded: none was done in
-// time.
+// The index of one of `handles` (a vector, span or array, not empty) that is done. DeadlineExceeded: no handle was done
+// in time.
 template <class Handles>
 Result<std::size_t> wait_any(Handles&& handles, Instant deadline = Instant::never(),
                              std::source_location place = std::source_location::current()) {

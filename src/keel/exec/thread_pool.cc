@@ -33,7 +33,7 @@ void pin_to(int cpu) noexcept {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-// False: `limit` has passed first.
+// Waits until the condition holds. False: `limit` passed before.
 template <class Condition>
 bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Duration limit, Condition condition) {
   const Instant until = now() + limit;
@@ -78,7 +78,7 @@ void ThreadPool::start_clock() {
     return !s.is_stopping && !s.has_clock;
   };
   if (!is_needed()) return;
-  // Other callers wait: their jobs must not be accepted when the thread cannot be started.
+  // Other callers wait at this lock, because their jobs must not be accepted if the thread cannot be started.
   const std::lock_guard starting(s.clock_start);
   if (!is_needed()) return;
   const std::string name = (s.options.name + "-clock").substr(0, 15);
@@ -93,7 +93,8 @@ void ThreadPool::post(Job& job, Priority priority) noexcept {
   Worker* called = nullptr;
   {
     const auto lock = s.enter();
-    // While it drains, a running job may still post to its own pool; afterwards no thread would run that job.
+    // While stop() waits for the jobs, a running job may still post to the pool. For a job that is posted later, there
+    // would be no thread to run it.
     KEEL_CHECK(!s.is_finished, "a thread pool must be stopped after everything that posts to it");
     s.push(job, priority);
     called = s.call_searcher();
@@ -299,7 +300,7 @@ void ThreadPool::work(Worker& me) noexcept {
   set_current(before);
 }
 
-// Gets jobs for `me`, after a sleep if there are none. False: the thread is to end.
+// Gets jobs for `me`; if there are none, the thread first sleeps. False: the thread is to end.
 bool ThreadPool::next(Worker& me) noexcept {
   State& s = *state_;
   if (me.taken > 1 && s.has_processors) s.gather();
@@ -323,7 +324,7 @@ bool ThreadPool::next(Worker& me) noexcept {
       return true;
     }
     if (s.is_finished) return false;
-    // One of them searches without the lock; the others may sleep.
+    // Only one thread searches without the lock; other threads without a job may sleep.
     if (!has_spun && s.searching == (searches ? 1 : 0) && s.has_processors && !s.is_stopping) {
       has_spun = true;
       if (!std::exchange(searches, true)) ++s.searching;
@@ -423,7 +424,7 @@ void ThreadPool::scale(std::unique_lock<std::mutex>& lock, Instant at) noexcept 
     try {
       start_thread(comes);
     } catch (...) {
-      is_there = false;  // The system cannot make more threads now: the jobs wait for the existing ones.
+      is_there = false;  // The system cannot make more threads now, so the jobs wait for the existing threads.
     }
     lock = s.enter();
     if (!is_there) s.utilisation.note(now(), --s.threads, s.asleep_count);

@@ -1,4 +1,5 @@
-// keel/exec/thread_pool.h — threads for work that blocks or computes: a fixed number of them, or as many as are needed.
+// keel/exec/thread_pool.h — threads for work that blocks or computes: a fixed number of threads, or as many as the work
+// needs.
 //
 //   ThreadPool pool({.name = "database", .threads = 4, .queue_max = 256});
 //   ThreadPool elastic({.name = "images", .threads = 2, .threads_max = 16});
@@ -6,28 +7,30 @@
 //   if (!pool.try_post(job)) …                  // the queue is full: say so to the caller
 //   co_await resume_on(pool);                   // a task moves here, task/resume_on.h
 //
-// All threads take from one queue, in the order of posting, High before Normal before Low; a job that has waited while
-// 16 others were taken before it is next, so that no priority starves. While every thread is awake, a thread whose
-// recent jobs were short takes a batch of jobs: at most 64, as many as it expects to finish in 50 us. It then waits up
-// to 1 us for more to be posted before it takes the next batch. A thread without work takes jobs from the batches of
-// others before it sleeps. Therefore no job waits while a thread sleeps, and a pool of one thread starts jobs in the
-// order of posting.
+// All threads take jobs from one queue, which is ordered by priority (High before Normal before Low) and, within a
+// priority, by the time of posting. If 16 jobs of other priorities were taken while a job waited, that job is taken
+// next, so that no priority starves. While every thread is awake, a thread whose recent jobs were short takes a batch
+// of jobs: as many as it expects to finish in 50 us, but at most 64. The thread then waits up to 1 us for more jobs to
+// be posted before it takes the next batch. A thread without work takes jobs from the batches of other threads before
+// it sleeps. Therefore no job waits while a thread sleeps, and a pool of one thread starts jobs in the order of
+// posting.
 //
-// An elastic pool has at least `threads` and at most `threads_max`. Utilisation is the share of its threads' time in
-// which they do not sleep. After each `scale_interval` a thread is added when utilisation was above `grow_above` and
-// jobs wait, and one ends when utilisation was below `shrink_below` for 16 intervals in a row.
+// An elastic pool has at least `threads` and at most `threads_max` threads. Utilisation is the share of the threads'
+// time in which they do not sleep. After each `scale_interval` a thread is added when utilisation was above
+// `grow_above` and jobs wait, and a thread ends when utilisation was below `shrink_below` for 16 intervals in a row.
 //
-// On its threads the pool is the current Executor. A thread without work polls for at most about 20 us, less when
-// polling found nothing before, and then sleeps until it is woken: an idle pool uses no processor time.
+// On the pool's threads, the pool is the current Executor. A thread without work polls for at most about 20 us, less
+// when polling found nothing before, and then sleeps until it is woken: an idle pool uses no processor time.
 //
-// Errors:   `queue_max` bounds the jobs that offer(), try_post() and their callers add. When the queue is full, offer()
-//           does what `when_full` says, and try_post() rejects. post() never rejects and is not bounded, because it
-//           brings tasks back to their executor.
-// Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one. Threads come
-//           from the constructing thread's Host.
-// Lifetime: outlives every task that runs on it, and every call. A Job must not move until it runs.
-// Cost:     a short lock to post, and one to take a job or several jobs. No allocation per job, except one in
-//           offer_after().
+// Errors:   `queue_max` bounds the jobs that are added by offer() and try_post(), including those added by functions
+//           that call offer() or try_post(). When the queue is full, offer() does what `when_full` says, and try_post()
+//           rejects. post() never rejects and is not bounded, because it brings tasks back to their executor.
+// Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one thread. Threads
+//           come from the constructing thread's Host.
+// Lifetime: the pool outlives every task that runs on it, and every call of its functions. A Job must not move until it
+//           runs.
+// Cost:     a short lock to post a job, and another short lock to take one or several jobs. No allocation per job,
+//           except one in offer_after().
 
 #pragma once
 
@@ -48,38 +51,39 @@ namespace keel {
 enum class WhenFull : std::uint8_t {
   // Rejects the job, so that the caller can back off.
   Refuse,
-  // Waits for room. On a worker, which must not wait, it acts as Refuse; on the pool's own threads, which would wait
-  // for themselves, it acts as RunInCaller.
+  // Waits for room. On a worker, which must not wait, Block acts as Refuse; on the pool's own threads, which would wait
+  // for themselves, Block acts as RunInCaller.
   Block,
   // Runs the job inside the call, on the caller's thread: a caller that submits too many jobs runs some of them itself.
   RunInCaller,
 };
 
-// Threads, queue and behaviour of a ThreadPool.
+// Threads, queue and behavior of a ThreadPool.
 struct ThreadPoolOptions {
   std::string name = "pool";  // Prefix of the thread names ("name-0", …); the system shows 15 characters.
   // How many jobs run at the same time; for an elastic pool, the number of threads that it keeps.
   int threads = 1;
-  // More than `threads` makes the pool elastic, up to this number of threads. Each thread costs its stack.
+  // More than `threads` makes the pool elastic, up to this number of threads. Each thread takes memory for its stack.
   int threads_max = 0;
   std::size_t queue_max = 1024;  // How many jobs may wait; a longer queue means a longer wait.
   WhenFull when_full = WhenFull::Refuse;
   double grow_above = 0.8;  // Utilisation from 0 to 1 above which a thread is added.
-  // Utilisation below which a thread ends; smaller than grow_above, so that a load between the two changes nothing.
+  // Utilisation below which a thread ends; smaller than grow_above, so that at a utilisation between the two the number
+  // of threads does not change.
   double shrink_below = 0.2;
-  // The time over which utilisation is measured; with a longer one the pool reacts later and to fewer changes.
+  // The time over which utilisation is measured; with a longer time, the pool reacts later and to fewer changes.
   Duration scale_interval = 20_ms;
-  // Thread i runs only on CPU cpus[i % size]; empty: on any CPU that the system chooses. A CPU that the process may not
-  // use leaves its threads unpinned.
+  // Thread i runs only on CPU cpus[i % size]; empty: on any CPU that the system chooses. If the process may not use a
+  // CPU, the threads for that CPU are not pinned.
   std::vector<int> cpus = {};
-  // Called with the times that a job has waited and run, on the thread that ran it. Jobs are sampled, by following one
+  // Called with the times for which a job waited and ran, on the thread that ran it. Jobs are sampled, by following one
   // at a time through the queue: every job while jobs are long, one in 64 while they take less than 10 us. Jobs that
-  // ran in the caller, which did not wait, are sampled in the same way. Several threads may call it concurrently. Null:
-  // nothing is measured.
+  // ran in the caller, which did not wait, are sampled in the same way. Several threads may call `measured`
+  // concurrently. Null: nothing is measured.
   Function<void(Duration wait, Duration run)> measured = {};
-  // Runs the jobs instead of threads, one after the other: the pool of a simulation. `threads` and `cpus` are then
-  // ignored, nothing is measured, drain() does not wait, and stop() runs the jobs that have not run yet on its caller's
-  // thread. All calls are on the executor's thread; it outlives the pool.
+  // This executor runs the jobs, one after the other, in place of threads; a simulation uses it for its pool. `threads`
+  // and `cpus` are then ignored, nothing is measured, drain() does not wait, and stop() runs the jobs that have not run
+  // yet on its caller's thread. All calls are on the executor's thread; the executor outlives the pool.
   Executor* executor = nullptr;
 };
 
@@ -94,39 +98,42 @@ class ThreadPool final : public Executor {
   // False: `job` will not run: `queue_max` jobs wait already and `when_full` rejects, or the pool has been stopped.
   bool offer(Job& job) noexcept override { return offer(job, Priority::Normal); }
   bool offer(Job& job, Priority priority) noexcept;
-  // Queues all of the jobs or none. More than `queue_max` in one call are always rejected, unless the caller runs them.
+  // Queues all of the jobs or none. More than `queue_max` jobs in one call are always rejected, unless the caller runs
+  // them.
   bool offer_all(Job& first, Job& last, std::size_t count) noexcept override {
     return offer_all(first, last, count, Priority::Normal);
   }
   bool offer_all(Job& first, Job& last, std::size_t count, Priority priority) noexcept;
   // Queues like offer(), but always rejects when the queue is full: for callers that must neither wait nor run the job.
   bool try_post(Job& job, Priority priority = Priority::Normal) noexcept;
-  // False when `queue_max` delayed jobs wait already, the pool has been stopped, or there is no memory, or no
-  // thread for the clock.
+  // False when `queue_max` delayed jobs wait already, the pool has been stopped, there is no memory, or the thread for
+  // the clock cannot be started.
   bool offer_after(Job& job, Duration delay) noexcept override;
   bool has_clock() const noexcept override { return true; }
   bool is_serial() const noexcept override { return false; }
 
-  // Waits until no job is queued or running; delayed jobs that are not due do not count. False: `limit` has passed
-  // first. The pool stays open; the call also waits for jobs that are posted in the meantime.
+  // Waits until no job is queued or running; delayed jobs that are not due do not count. False: `limit` passed before.
+  // The pool stays open; the call also waits for jobs that are posted in the meantime.
   bool drain(Duration limit);
-  // Accepts no more jobs, runs the waiting ones, then ends and joins the threads. Delayed jobs that are not due are
-  // discarded immediately (Executor::discards), the others if they have not begun after `limit`. A running job cannot
-  // be ended: it is waited for. Returns how many were discarded: for submitted handles the result is Cancelled, also
-  // for tasks on their way here by resume_on; callables of execute() are dropped; jobs posted in other ways run.
-  // Idempotent. Like drain(), a Bug (base/bug.h) on a thread of the pool. Posting afterwards is a bug.
+  // Accepts no more jobs, runs the waiting jobs, then ends and joins the threads. Delayed jobs that are not due are
+  // discarded immediately (Executor::discards), other jobs if they have not begun after `limit`. A running job cannot
+  // be ended, so stop() waits for it. Returns the number of discarded jobs. A discarded job of submit() has the result
+  // Cancelled, and so has a task that resume_on() is moving here; a callable of execute() is dropped; jobs posted in
+  // other ways run anyway. Idempotent. Like drain(), stop() throws a Bug (base/bug.h) on a thread of the pool. Posting
+  // after stop() is a bug.
   std::size_t stop(Duration limit = Duration::forever());
 
   const std::string& name() const noexcept;
-  int threads() const noexcept;  // The number now.
+  int threads() const noexcept;  // The current number of threads.
   std::size_t queue_max() const noexcept;
-  std::size_t queued() const noexcept;           // Jobs that wait.
-  int running() const noexcept;                  // How many of its threads run jobs.
-  std::uint64_t executed() const noexcept;       // Jobs that have returned, since the beginning.
-  std::uint64_t ran_in_caller() const noexcept;  // The number of these that the caller ran (WhenFull::RunInCaller).
-  std::uint64_t refused() const noexcept;        // Jobs that were rejected.
-  std::uint64_t discarded() const noexcept;      // Jobs that were discarded by stop().
-  double busy_seconds() const noexcept;          // The time in which threads did not sleep, summed over all of them.
+  std::size_t queued() const noexcept;      // Jobs that wait.
+  int running() const noexcept;             // How many threads of the pool run jobs.
+  std::uint64_t executed() const noexcept;  // Jobs that have returned, since the beginning.
+  // How many of the executed jobs ran in their caller (WhenFull::RunInCaller).
+  std::uint64_t ran_in_caller() const noexcept;
+  std::uint64_t refused() const noexcept;    // Jobs that were rejected.
+  std::uint64_t discarded() const noexcept;  // Jobs that were discarded by stop().
+  double busy_seconds() const noexcept;      // The time in which threads did not sleep, summed over all of them.
 
  private:
   struct State;

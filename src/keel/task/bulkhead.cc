@@ -35,7 +35,9 @@ Task<Bulkhead::Place> Bulkhead::enter() {
   if (free) co_return *std::move(free);
   if (places_.waiting() >= options_.waiting_max) {
     count_rejected();
-    co_return fail(Code::ResourceExhausted, "the bulkhead is full: every place is taken, and waiting_max calls wait");
+    co_return fail(
+        Code::ResourceExhausted,
+        "the bulkhead is full: all places are taken, and the number of waiting calls has reached waiting_max");
   }
   const Instant limit = Host::current().now() + options_.wait_max;
   Result<Place> place = co_await attempt(with_timeout(options_.wait_max, places_.acquire()));

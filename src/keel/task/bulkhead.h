@@ -1,5 +1,5 @@
-// keel/task/bulkhead.h — keeps one slow dependency from using up everything: a bounded number of concurrent calls, a
-// bounded number that wait, and a bounded wait.
+// keel/task/bulkhead.h — keeps a slow dependency from using up all resources: limits how many calls run concurrently,
+// how many calls wait, and how long a call waits.
 //
 //   Bulkhead reports({.running_max = 4, .waiting_max = 16, .wait_max = 500_ms});   // for each worker
 //   const Report report = co_await reports.run([&] { return render(id); });
@@ -10,8 +10,9 @@
 // of their arrival.
 //
 // Result:   the unchanged result of the call.
-// Errors:   ResourceExhausted when waiting_max calls wait already, or when no place became free within wait_max; the
-//           function was then not called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
+// Errors:   ResourceExhausted when waiting_max calls wait already, or when no place became free within wait_max; in
+//           both cases the function was not called. Cancelled, or DeadlineExceeded when the deadline of the awaiting
+//           task has passed.
 // Lifetime: outlives its runs, places and the tasks that wait (checked). A temporary closure is copied, and may capture
 //           only references and plain values; store any other closure in a variable that outlives the run.
 // Threads:  one loop.
@@ -42,7 +43,7 @@ namespace keel {
 // The limits of running and waiting calls, and of the wait.
 struct BulkheadOptions {
   std::size_t running_max = 16;  // Concurrent calls, 1 or more.
-  std::size_t waiting_max = 64;  // Calls that may wait in addition to these; 0: none.
+  std::size_t waiting_max = 64;  // Calls that may wait in addition to the concurrent calls; 0: no call waits.
   Duration wait_max = 1_s;       // Time limit of waiting for a place.
 };
 
@@ -50,10 +51,10 @@ class Bulkhead {
  public:
   using Place = Semaphore::Permit;
   struct Stats {
-    std::uint64_t rejected = 0;  // Calls for which no place was free, immediately or within wait_max.
+    std::uint64_t rejected = 0;  // Calls that got no place, neither immediately nor within wait_max.
   };
 
-  // Zero places is a bug and aborts.
+  // Throws a Bug (base/bug.h) if `running_max` is 0.
   explicit Bulkhead(const BulkheadOptions& options = {});
   ~Bulkhead();
   Bulkhead(const Bulkhead&) = delete;
@@ -65,15 +66,15 @@ class Bulkhead {
     return run_kept<F>(std::forward<F>(call));
   }
   Task<Place> enter();
-  // Takes a place if one is free and no call waits for it; otherwise returns none.
+  // Takes a place if one is free and no call waits for it; otherwise returns nullopt.
   std::optional<Place> try_enter() noexcept { return places_.try_acquire(); }
 
   const BulkheadOptions& options() const noexcept { return options_; }
   std::size_t running() const noexcept { return options_.running_max - places_.available(); }
   std::size_t waiting() const noexcept { return places_.waiting(); }
   const Stats& stats() const noexcept { return stats_; }
-  // Shows bulkhead_running and bulkhead_waiting and counts bulkhead_rejected_total from now on, with the label `name`.
-  // The registry outlives this.
+  // Adds the metrics bulkhead_running, bulkhead_waiting and bulkhead_rejected_total, with the label `name`;
+  // bulkhead_rejected_total counts from this call on. The registry outlives the Bulkhead.
   void expose(metrics::Registry& registry, std::string_view name);
 
  private:

@@ -67,7 +67,8 @@ TEST_F(BulkheadTest, rejects_beyond_those_that_may_wait) {
 
   const Result<char> rejected = c.take();
   EXPECT_EQ(rejected.error().code(), Code::ResourceExhausted);
-  EXPECT_EQ(rejected.error().message(), "the bulkhead is full: every place is taken, and waiting_max calls wait");
+  EXPECT_EQ(rejected.error().message(),
+            "the bulkhead is full: all places are taken, and the number of waiting calls has reached waiting_max");
   EXPECT_EQ(one.stats().rejected, 1u);
   loop.advance(100_ms);
   EXPECT_EQ(said, "aAbB");

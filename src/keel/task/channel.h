@@ -9,16 +9,17 @@
 // If the capacity is 0, send() completes when a receiver has taken the value. Senders and receivers wait in the order
 // of their arrival; each value goes to one receiver.
 //
-// Errors:   send(): Cancelled once the channel is closed, also for waiting senders; the value stays with the sender.
+// Errors:   send(): Cancelled once the channel is closed, also for senders that are already waiting; the value stays
+//           with the sender.
 // Threads:  one loop.
 // Lifetime: outlives the tasks that wait (checked); values that were not received are destroyed with the channel.
-// Cancel:   Cancelled or DeadlineExceeded. A send that ends in this way has not sent its value, which is unchanged. A
-//           cancelled receive has received no value: if it had been given a value but had not continued with it, that
-//           value is again the next one to be received. Therefore any(a.receive(), b.receive()) takes a value from one
-//           channel only. A value that a send has handed over counts as sent, even if the send is then cancelled: in
-//           any(a.send(x), b.send(y)) both may be sent.
-// Cost:     room for `capacity` values is allocated once, O(1) per value; more room only when receivers that were
-//           stopped return more values than fit.
+// Cancel:   Cancelled or DeadlineExceeded. A send that ends with one of these errors has not sent its value, and the
+//           value is unchanged. A cancelled receive has received no value: if a value was handed to the receiver, but
+//           its task had not continued yet, that value becomes the next value to be received. Therefore
+//           any(a.receive(), b.receive()) takes a value from one channel only. A value that a send has handed over
+//           counts as sent, even if the send is then cancelled: in any(a.send(x), b.send(y)) both may be sent.
+// Cost:     O(1) per value. Room for `capacity` values is allocated once; more room is allocated only if receivers that
+//           were stopped return more values than fit.
 
 #pragma once
 
@@ -36,7 +37,7 @@ namespace keel {
 template <class T>
 class Channel {
   static_assert(std::is_nothrow_move_constructible_v<T>,
-                "a value is moved while others wait for it, so the move must not throw");
+                "the values of a channel must move without throwing, because tasks may wait while a value is moved");
 
  public:
   class [[nodiscard]] Send : public Waiting {
@@ -83,12 +84,12 @@ class Channel {
     Result<std::optional<T>> take() noexcept {
       if (Result<> waited = taken(); !waited) return std::move(waited).error();
       if (has_waited_) {
-        // The task may have been stopped since it was woken.
+        // The task may have been stopped after it was woken.
         if (context().is_stopped()) {
           if (value_.has_value()) channel_.put_back(*value_);
           return fail(Code::Cancelled, "a wait was cancelled");
         }
-        // The channel is closed, but a value may have been returned since.
+        // The channel is closed, but a cancelled receive may have returned a value.
         if (!value_.has_value()) value_ = channel_.get();
       }
       return std::move(value_);
@@ -109,14 +110,14 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   // Waits for room. `value` must live until the send has completed, as a named object or a temporary in the awaiting
-  // expression does. A successful send moves from it: after an error it is unchanged and may be sent again.
+  // expression does. A successful send moves from `value`; after an error, `value` is unchanged and may be sent again.
   Send send(T&& value) noexcept { return Send(*this, value); }
-  // Sends a copy.
+  // Sends a copy of `value`.
   SendCopy send(const T& value) { return SendCopy(*this, value); }
-  // False: no room now, or closed; `value` is untouched.
+  // False: the channel has no room now, or is closed; `value` is then unchanged.
   bool try_send(T&& value) noexcept { return !closed_ && put(value); }
 
-  // The oldest value; waits for one. nullopt: the channel is closed and empty.
+  // Waits for a value, and returns the oldest value. nullopt: the channel is closed and empty.
   Receive receive() noexcept { return Receive(*this); }
   // nullopt: no value is available.
   std::optional<T> try_receive() noexcept { return get(); }
@@ -172,7 +173,8 @@ class Channel {
     slot_count_ = count;
     first_ = 0;
   }
-  // The oldest value; the next waiting sender then proceeds. Senders wait only while the channel is full.
+  // Removes and returns the oldest value, after which the next waiting sender proceeds. Senders wait only while the
+  // channel is full.
   std::optional<T> get() noexcept {
     std::optional<T> value;
     if (size_ > 0) {
@@ -199,7 +201,7 @@ class Channel {
   std::unique_ptr<std::optional<T>[]> slots_;  // A ring.
   std::size_t first_ = 0;
   std::size_t size_ = 0;
-  std::size_t come_back_ = 0;  // The number of oldest values that a receiver has returned.
+  std::size_t come_back_ = 0;  // How many of the oldest values were returned by receivers.
   bool closed_ = false;
   WaitList senders_;
   WaitList receivers_;

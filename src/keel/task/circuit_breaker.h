@@ -3,14 +3,14 @@
 //   CircuitBreaker payments;                                 // one for each dependency and worker
 //   const Receipt receipt = co_await payments.run([&] { return charge(order); });
 //
-// While closed, it admits every call and counts outcomes over a sliding window. When at least calls_min calls have
-// ended in the window and failure_ratio of them have failed, it opens: no call is admitted for open_time. Then it is
-// half open: one call at a time is a probe; after probes_min successful probes it closes and forgets its counts, after
-// a failed one it opens again.
+// While closed, a CircuitBreaker admits every call and counts outcomes over a sliding window. When at least calls_min
+// calls have ended in the window, and at least the share failure_ratio of them has failed, the CircuitBreaker opens: it
+// admits no call for open_time. After open_time it is half open: it admits one call at a time, as a probe. After
+// probes_min successful probes it closes and forgets its counts; after a failed probe it opens again.
 //
 // run() calls the function and awaits the task or operation that it returns. A failure is an error for which
-// options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or one of our own
-// limits was reached. Every other error counts as a success. For code that judges outcomes itself:
+// options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or a limit of this
+// program was reached. Every other error counts as a success. For code that judges outcomes itself:
 //
 //   std::optional<CircuitBreaker::Call> call = breaker.admit(now);
 //   if (!call) return fail(Code::Unavailable, "the circuit is open");
@@ -49,17 +49,19 @@ class Registry;
 
 namespace keel {
 
-// True for Unavailable, DeadlineExceeded (whichever limit that was), Upstream and Internal (an exception).
+// True for Unavailable, for DeadlineExceeded (of any time limit), for Upstream, and for Internal (which includes
+// exceptions).
 bool is_outage(const Error& error) noexcept;
 
 // When a circuit opens, and when it closes again.
 struct CircuitBreakerOptions {
-  double failure_ratio = 0.5;    // A ratio above 1: it never opens.
-  std::uint32_t calls_min = 20;  // It stays closed while the window has fewer calls.
-  // Older calls are forgotten, a tenth of the window at a time. A longer window opens and forgets more slowly.
+  double failure_ratio = 0.5;    // Above 1: the circuit never opens.
+  std::uint32_t calls_min = 20;  // The circuit stays closed while the window has fewer calls.
+  // Older calls are forgotten, a tenth of the window at a time. With a longer window, the circuit opens and forgets
+  // more slowly.
   Duration window = 10_s;
-  Duration open_time = 5_s;                  // How long it stays open before it is probed.
-  std::uint32_t probes_min = 1;              // The number of successful probes in a row that close it.
+  Duration open_time = 5_s;                  // How long the circuit stays open before it is probed.
+  std::uint32_t probes_min = 1;              // The number of successful probes in a row that close the circuit.
   bool (*fails)(const Error&) = &is_outage;  // The errors that count as failures.
 };
 
@@ -74,7 +76,7 @@ class CircuitBreaker {
     ~Call() {
       if (breaker_ != nullptr) breaker_->abandoned(era_);
     }
-    // Reports the outcome; call one of these once.
+    // Reports the outcome; call exactly one of the two functions, once.
     void succeeded(Instant now) noexcept { std::exchange(breaker_, nullptr)->ended(era_, now, false); }
     void failed(Instant now) noexcept { std::exchange(breaker_, nullptr)->ended(era_, now, true); }
 
@@ -87,7 +89,7 @@ class CircuitBreaker {
 
   struct Stats {
     std::uint64_t rejected = 0;  // Calls that were not admitted.
-    std::uint64_t opened = 0;    // The number of times that it opened, also after a failed probe.
+    std::uint64_t opened = 0;    // How often the circuit opened; opening after a failed probe counts too.
   };
 
   explicit CircuitBreaker(const CircuitBreakerOptions& options = {}) noexcept;
@@ -101,16 +103,16 @@ class CircuitBreaker {
     return run_kept<F>(std::forward<F>(call));
   }
 
-  // Returns none if it is open, or half open and being probed.
+  // Returns nullopt if the circuit is open, or is half open and being probed.
   std::optional<Call> admit(Instant now) noexcept;
-  // Whether admit() would return a call now, without counting anything.
+  // Whether admit() would return a call now; this function counts nothing.
   bool admits(Instant now) const noexcept { return !is_tripped_ || (now >= open_until_ && !is_probing_); }
   State state(Instant now) const noexcept;
-  // While open: how long until it is probed.
+  // The time until the next probe, while the circuit is open.
   Duration until_probe(Instant now) const noexcept { return open_until_ - now; }
   const Stats& stats() const noexcept { return stats_; }
-  // Counts circuit_rejected_total and shows circuits by state ("open", "half_open") from now on, with the label `name`.
-  // The registry outlives this.
+  // Adds two metrics with the label `name`: circuit_rejected_total, which counts from this call on, and circuits, by
+  // state ("open", "half_open"). The registry outlives the CircuitBreaker.
   void expose(metrics::Registry& registry, std::string_view name);
 
  private:

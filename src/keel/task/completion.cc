@@ -17,12 +17,12 @@ bool CompletionCore::begin(Submission& submission) {
 
 void CompletionCore::on_done(Listener& listener) noexcept {
   auto& self = static_cast<CompletionCore&>(listener);
-  // Once it is posted, this object may be destroyed immediately.
+  // This object may be destroyed as soon as arrival_ is posted.
   self.home_->post(self.arrival_);
 }
 
 void CompletionCore::cancel_submission(Leaf& leaf) noexcept {
-  // A running job is waited for; in all other states this listener is notified immediately.
+  // If the job is running, the task waits for it; in all other states this listener is notified immediately.
   static_cast<CompletionCore&>(leaf).submission_->cancel();
 }
 

@@ -4,11 +4,12 @@
 //   Image small = co_await completion(std::move(shrinking));
 //   auto part = co_await attempt(with_timeout(50_ms, completion(std::move(other))));
 //
-// Result:  the value that the callable returned; Submitted::get() says how it fails (exec/submitted.h).
-// Cancel:  a job that has not begun is cancelled and the await ends with the reason; the await waits for a running job,
-//          so that objects that its callable refers to may live in the awaiting task.
-// Threads: the task is on a serial executor: a loop, a SerialExecutor (checked). On a pool, call get() of the handle,
-//          which runs a job that has not begun.
+// Result:  the value that the callable returned, or the errors of Submitted::get() (exec/submitted.h).
+// Cancel:  a job that has not begun is cancelled, and the await ends with the reason. If the job is already running,
+//          the await waits until the job has ended, so that the objects to which the job's callable refers may live in
+//          the awaiting task.
+// Threads: the task is on a serial executor: a loop, a SerialExecutor (checked). On a thread pool, call get() of the
+//          handle instead, which runs a job that has not begun.
 // Cost:    in addition to the job, one job posted back to the loop; no allocation.
 
 #pragma once
@@ -20,7 +21,7 @@
 
 namespace keel {
 
-// The part that does not depend on the type.
+// The part of a completion that does not depend on the type of the value.
 class CompletionCore : public Leaf, private Submission::Listener {
  protected:
   CompletionCore() noexcept : Leaf(&cancel_submission), Listener{&on_done} {}

@@ -39,8 +39,8 @@ void Context::open(Context* parent, Instant deadline) noexcept {
 
 void Context::is_away(std::source_location place) {
   throw_bug(
-      "a Scope, a time limit or a group of tasks must begin on the loop where its task began: resume_on() that loop "
-      "first",
+      "a Scope, a time limit or a group of tasks must begin on the loop where its task began: first co_await "
+      "resume_on() with that loop",
       place);
 }
 
@@ -59,7 +59,7 @@ void Context::close() noexcept {
     }
     unlink();
   }
-  // A context without tasks may be destroyed on any thread, and is then in no list of this one.
+  // A context without tasks may be destroyed on any thread; no list of that thread contains it.
   if (!std::exchange(is_below_source_, false)) return;
   if (parent_->below_.empty() && parent_->linked()) parent_->unlink();
 }

@@ -1,18 +1,19 @@
 // keel/task/context.h — stop request, deadline and span, inherited by everything a task awaits.
 //
-// A chain of tasks that await each other shares one Context; with_timeout, all, any, Scope::spawn and Start make nested
-// ones. stop() is a request: it marks the context and those below it and cancels the operation each of them waits for.
-// It never resumes a task inside the call; tasks end later, and their owners wait for that.
+// Tasks that await each other form a chain, which shares one Context; with_timeout, all, any, Scope::spawn and Start
+// make nested Contexts. stop() is a request: it marks the context and all contexts below it, and cancels the operation
+// for which the tasks of each context wait. stop() never resumes a task inside the call; the tasks end later, and their
+// owners wait for them.
 //
 //   StopSource shutting_down;                       // whoever decides
 //   start.begin(serve(), &done, {.stop = &shutting_down});
 //   shutting_down.request_stop();                   // operations below end with Code::Cancelled
 //
-// Errors:   an operation that is awaited after the stop fails with the reason (Cancelled or DeadlineExceeded).
+// Errors:   an operation that is awaited after a stop fails with the reason (Cancelled or DeadlineExceeded).
 // Threads:  a context belongs to the executor it was made on, its home; is_stopped(), reason() and StopToken may be
 //           read on any thread. A task that has gone to a pool (resume_on) is not interrupted there.
-// Lifetime: a context outlives the tasks below it; a StopSource outlives the tasks that begin under it.
-// Cost:     no allocation; stop() visits the contexts below.
+// Lifetime: a context outlives the tasks below it; a StopSource outlives the tasks that begin below it.
+// Cost:     no allocation; stop() visits every context below this one.
 
 #pragma once
 
@@ -33,50 +34,51 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   Context() = default;
   ~Context();
 
-  // Makes it current below `parent` (null: none), with the earlier of the deadlines and with its span. Call it on the
-  // parent's home.
+  // Links this context below `parent` (null: no parent), with the earlier of the two deadlines and the parent's span.
+  // Call it on the parent's home.
   void open(Context* parent, Instant deadline) noexcept;
-  // Leaves the parent and detaches the contexts below, which belong to scopes and groups in a frame that has ended but
-  // is not destroyed yet.
+  // Leaves the parent and detaches the contexts below. The detached contexts belong to scopes and groups in a frame
+  // that has ended but is not destroyed yet.
   void close() noexcept;
   // Used by StopSource. The context has no home until the first executor uses it; that executor becomes its home.
   void open_source() noexcept;
 
-  // Cancelled or DeadlineExceeded; the first reason is kept.
+  // `reason` is Cancelled or DeadlineExceeded; the first reason is kept.
   void stop(Code reason) noexcept;
   bool is_stopped() const noexcept { return __atomic_load_n(&reason_, __ATOMIC_ACQUIRE) != running; }
-  // True when the task is stopped or past its deadline: then an operation must not begin.
+  // True when the task is stopped or past its deadline, so that no operation may begin.
   bool refuses() const noexcept { return is_stopped() || (!deadline_.is_never() && is_late()); }
-  // The reason of the rejection.
+  // The reason why refuses() is true.
   Error reason() const noexcept;
 
   Instant deadline() const noexcept { return deadline_; }
-  // The span of its tasks while they run; null: none was set.
+  // The span of this context's tasks while they run; null: no span was set.
   const Span* span() const noexcept { return span_; }
   void set_span(const Span* span) noexcept { span_ = span; }
   Executor* home() const noexcept { return home_; }
-  // Throws a Bug (base/bug.h) if the caller is not on the context's home, the only place where contexts below it may be
-  // opened.
+  // Throws a Bug (base/bug.h) if the caller is not on this context's home, which is the only executor on which contexts
+  // below this one may be opened.
   void expect_home(std::source_location place) const {
     if (home_ != nullptr && home_ != Executor::current()) [[unlikely]]
       is_away(place);
   }
 
-  // Used by Start: records which coroutine plain code starts in this context, by an address in its code; reports of
-  // waiting tasks show it.
+  // Used by Start: records the coroutine that plain code starts in this context, as an address in the coroutine's code;
+  // reports of waiting tasks show the coroutine.
   void set_code(const void* code) noexcept { code_ = code; }
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
   }
-  // Records that a task in this context holds something, such as a transaction, by a number from 1 to numbers_max that
-  // the caller chooses; a later call replaces it. It is shared along the chain of awaits, also through with_timeout,
-  // all and any: a task that such a task awaits holds it as well, and the awaiting task also holds what the awaited one
-  // begins. Tasks of a Scope hold only what they begin themselves.
+  // Records that a task in this context holds something, such as a transaction. `number`, from 1 to numbers_max,
+  // identifies it and is chosen by the caller; a later call replaces the number. The number is shared along the chain
+  // of awaits, also through with_timeout, all and any: an awaited task also holds what the awaiting task holds, and the
+  // awaiting task also holds what the awaited task began to hold. Tasks of a Scope hold only what they began to hold
+  // themselves.
   static constexpr std::uint32_t numbers_max = 0xfffffffe;
   void note_held(std::uint32_t number) noexcept { held_ = number; }
   bool holds(std::uint32_t number) const noexcept;
 
-  // The context in which it was opened; null: none.
+  // The context below which this one was opened; null: none.
   Context* parent() const noexcept { return parent_; }
   // Used by reports, on the home: the coroutine (null: a scope or group), the operation that its chain waits for, and
   // the contexts below.
@@ -106,14 +108,16 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   const Span* span_ = nullptr;
   bool is_source_ = false;
   bool is_below_source_ = false;  // Whether its parent is a StopSource.
-  // Used by a Start: whether its task has begun and not ended. Stored here, where it needs no additional memory.
+  // Used by a Start: whether its task has begun and not ended. The flag is stored here and not in Start, because here
+  // it needs no additional memory.
   bool is_running_ = false;
-  // Accessed by atomic builtins, because including <atomic> would make up a third of the cost of this header.
+  // Accessed by atomic builtins, because including <atomic> would make up a third of the compile time of this header.
   std::uint8_t reason_ = running;
-  std::uint32_t held_ = 0;  // held_apart: contexts above hold nothing that is held below, and vice versa.
+  // held_apart: tasks below this context and tasks above it do not share what they hold.
+  std::uint32_t held_ = 0;
 };
 
-// A view for polling in long computations: valid while the task runs, on any thread.
+// A view of a task's stop request, for polling in long computations: valid on any thread while the task runs.
 class StopToken {
  public:
   explicit StopToken(const Context& context) noexcept : context_(&context) {}

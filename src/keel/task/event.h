@@ -7,7 +7,7 @@
 // Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped.
 // Threads:  one loop; other threads post a Job that calls set().
 // Lifetime: outlives the tasks that wait (checked).
-// Cost:     no allocation; set() is O(waiting).
+// Cost:     no allocation; set() is O(n) for n waiting tasks.
 
 #pragma once
 
@@ -28,15 +28,15 @@ class Event {
     Event& event_;
   };
 
-  // Completes when the event is set; immediately when it is set already. A task that was woken has seen the event, even
-  // if reset() follows.
+  // Completes when the event is set; immediately when it is set already. A task that was woken continues even if
+  // reset() is called before it runs.
   Wait wait() noexcept { return Wait(*this); }
   // Idempotent.
   void set() noexcept {
     set_ = true;
     waiting_.wake_all();
   }
-  // Later waits have to wait again.
+  // Waits that begin later do not complete until the next set().
   void reset() noexcept { set_ = false; }
   bool is_set() const noexcept { return set_; }
 

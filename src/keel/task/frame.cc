@@ -15,11 +15,11 @@ constinit const char internal::ShortPlace::origin = 0;
 
 struct Trampoline::State {
   Frame* current = nullptr;  // The frame whose body runs.
-  Frame* ended = nullptr;    // The slot: a frame that had suspended and has now ended.
+  Frame* ended = nullptr;    // The slot: holds a frame that had suspended and has now ended.
   bool ended_here = false;   // The frame that was being started ended without suspending.
   bool draining = false;
   int deferring = 0;
-  Job* woken = nullptr;  // The leaves that wait for the loop below, oldest first.
+  Job* woken = nullptr;  // The woken leaves that the trampoline below in the stack resumes, oldest first.
   Job* woken_last = nullptr;
 };
 
@@ -73,7 +73,7 @@ void Trampoline::drain(State& s) noexcept {
   s.draining = before;
 }
 
-// This call stays on its thread, even if the coroutine suspends in it and continues on another thread.
+// This call stays on its thread, even if the coroutine suspends during the call and continues on another thread.
 bool Frame::start(Trampoline::State& s) noexcept {
   Frame* before = std::exchange(s.current, this);
   handle().resume();
@@ -82,7 +82,7 @@ bool Frame::start(Trampoline::State& s) noexcept {
 }
 
 bool Frame::start_for(Frame& parent, bool keeps_errors) noexcept {
-  // All of this happens before the child runs, because it may end on another thread while the parent is still here.
+  // All of this happens before the child runs, because the child may end on another thread while this call continues.
   parent.home_ = Executor::current();
   parent.meeting_ = Meeting::Open;
   up_ = &parent;
@@ -99,8 +99,8 @@ bool Frame::start_for(StartCore& owner, Context& context) noexcept {
   return start(Trampoline::state());
 }
 
-// Records the arrival of the child's end or of the parent's suspension, and returns the earlier arrivals; the second
-// one continues.
+// The child's end and the parent's suspension each call meet(), which records the arrival and returns the earlier
+// arrivals. Whichever of the two arrives second continues the parent.
 Frame::Meeting Frame::meet(Meeting arrival) noexcept {
   static_assert(sizeof(Meeting) == 1);
   auto* word = reinterpret_cast<std::uint8_t*>(&meeting_);
@@ -147,7 +147,7 @@ void Frame::fail(Error&& error) noexcept {
   set_error(std::move(error));
   if (scopes_ == nullptr) return end();
   if (Executor::current() == context_->home()) return end_with_scopes();
-  // The children live on the home executor: they are waited for there.
+  // The children run on the home executor, so the frame waits for them on that executor.
   outcome_ = Outcome::Ending;
   suspended_ = true;
   run = &run_end_with_scopes;
@@ -173,7 +173,7 @@ void Frame::end_with_scopes() noexcept {
   suspended_ = true;
 }
 
-// The frame may be destroyed on another executor; everything that belongs to this one is released here.
+// The frame may be destroyed on another executor; everything that belongs to this executor is released here.
 void Frame::end_after_scopes() noexcept {
   for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) scope->close();
   outcome_ = Outcome::Failed;
@@ -196,13 +196,13 @@ void Frame::settle() noexcept {
     auto& parent = *static_cast<Frame*>(up_);
     there = parent.home_;
     if (there != nullptr && !there->is_serial() && parent.meet(Meeting::ChildEnded) != Meeting::ParentSuspended) {
-      return;  // The parent is about to suspend and will see it.
+      return;  // The parent is about to suspend and will see the child's end.
     }
   } else {
     there = static_cast<StartCore*>(up_)->home();
   }
   if (here == there) return settle_at_home();
-  KEEL_CHECK(there != nullptr, "a task that changes executors was started on one");
+  KEEL_CHECK(there != nullptr, "a task that changes executors must have been started on an executor");
   there->post(*this);
 }
 

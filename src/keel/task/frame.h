@@ -2,16 +2,16 @@
 //
 // Users need only Task (task.h), Scope and Start. This file is for authors of other coroutine types.
 //
-// There is no symmetric transfer: with GCC 12.2 it is a real call at -O0 and under AddressSanitizer, and a loop of
+// Symmetric transfer is not used: GCC 12.2 makes it a real call at -O0 and under AddressSanitizer, where a loop of
 // awaits that complete immediately would overflow the stack. Instead a child is started inside its parent's
-// await_ready. When it ends there, the parent never suspends. Otherwise the parent suspends; the child's end goes into
-// the thread's slot, and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an
-// error finishes its parent without resuming it and the error is passed upward. A frame is never destroyed from inside
-// itself: its owner does that afterwards.
+// await_ready. If the child ends inside await_ready, the parent never suspends. Otherwise the parent suspends; when the
+// child ends, the child is put into the thread's slot, and the loop around resume() (Trampoline::drain) resumes the
+// parent. When a child ends with an error, its parent ends too, without being resumed, and the error is passed upward.
+// A frame is never destroyed from inside itself: its owner destroys it afterwards.
 //
 // A parent has a home, the executor on which it awaits. A child that ends on another executor posts its Job to the
-// parent's executor. A serial executor runs it only when the parent has suspended; on a pool, the two synchronize with
-// one atomic exchange.
+// parent's executor. A serial executor runs that Job only when the parent has suspended; on a pool, parent and child
+// synchronize with one atomic exchange.
 //
 // Coroutines may change threads, so thread-local state is touched only in functions that are not inlined.
 
@@ -48,7 +48,8 @@ class Trampoline {
 
   // The frame whose body runs on this thread, or null.
   [[gnu::noinline]] static Frame* current() noexcept;
-  // Runs the task that `leaf` woke, now or in the next iteration of the trampoline below us. False: it must be posted.
+  // Runs the task that `leaf` woke, now or in the next iteration of the trampoline below in the stack. False: the leaf
+  // must be posted.
   [[gnu::noinline]] static bool queue(Leaf& leaf) noexcept;
   // Continues the frame from a posted job.
   [[gnu::noinline]] static void arrive(Leaf& leaf) noexcept;
@@ -73,8 +74,8 @@ using PlaceOfAwait = const void*;
 #define KEEL_PLACE_OF_AWAIT __builtin_source_location()
 #endif
 
-// A source location in half the size: the distance from one of our own locations. A place more than 2 GiB away, in a
-// loaded library, is unknown.
+// A source location in half the size, stored as the distance from a location in Keel's own code. A place more than 2
+// GiB away, such as one in a loaded library, is unknown.
 class ShortPlace {
  public:
   void set(PlaceOfAwait place) noexcept {
@@ -83,9 +84,9 @@ class ShortPlace {
     if (distance_ != distance) [[unlikely]]
       distance_ = 0;
   }
-  // Line 0 if it is unknown.
+  // The line is 0 if the place is unknown.
   std::source_location get() const noexcept {
-    static_assert(sizeof(std::source_location) == sizeof(void*), "a source location is a single pointer");
+    static_assert(sizeof(std::source_location) == sizeof(void*), "a source location must be a single pointer");
     return distance_ == 0 ? std::source_location() : std::bit_cast<std::source_location>(&origin + distance_);
   }
 
@@ -113,24 +114,24 @@ class Frame : public Job {
   // An address inside the coroutine's own function, which identifies it (base/stack.h). Must not be called at the final
   // suspension.
   const void* code() const noexcept { return *static_cast<void* const*>(handle().address()); }
-  // The frame that awaits it; null: plain code.
+  // The frame that awaits this frame; null: plain code started this frame.
   const Frame* awaiting() const noexcept { return up_is_frame_ ? static_cast<const Frame*>(up_) : nullptr; }
   bool has_scopes() const noexcept { return scopes_ != nullptr; }
   void destroy() noexcept { handle().destroy(); }
 
-  // Starts this frame for a parent that is in its await_ready. True: it has ended. `keeps_errors`: the parent handles
-  // the error itself.
+  // Starts this frame for a parent that is in its await_ready. True: this frame has ended. `keeps_errors`: the parent
+  // handles the error itself.
   [[gnu::noinline]] bool start_for(Frame& parent, bool keeps_errors) noexcept;
-  // Starts it for plain code. True: it has ended.
+  // Starts this frame for plain code. True: this frame has ended.
   [[gnu::noinline]] bool start_for(StartCore& owner, Context& context) noexcept;
 
-  // The parent's await_suspend, after start_for() was false. False: the child has ended in the meantime, on another
-  // thread.
+  // Called by the parent's await_suspend, after start_for() has returned false. False: the child has ended in the
+  // meantime, on another thread.
   bool suspends() noexcept;
-  // Set by await_suspend of a leaf before the leaf can complete; returns the former value.
+  // Called by await_suspend of a leaf before the leaf can complete; returns the former value.
   bool set_suspended(bool suspended) noexcept { return std::exchange(suspended_, suspended); }
 
-  // The place in the source where it awaits.
+  // The place in the source where this frame awaits.
   void set_place(internal::PlaceOfAwait place) noexcept { place_.set(place); }
   std::source_location place() const noexcept { return place_.get(); }
   // The awaiter that receives the operation's result, while this frame waits for it.
@@ -142,13 +143,13 @@ class Frame : public Job {
   // Ends a suspended frame that will not be resumed; its scopes are stopped and joined before the error is passed
   // upward.
   [[gnu::noinline]] void fail(Error&& error) noexcept;
-  // The trampoline calls it when the awaited leaf is complete.
+  // Called by the trampoline when the awaited leaf is complete.
   [[gnu::noinline]] void resume() noexcept;
 
   // Called when the body has ended, with its outcome.
   void set_value() noexcept { outcome_ = Outcome::Value; }
   void set_error(Error&& error) noexcept;
-  void set_exception() noexcept;  // Call it in a catch block: stores Error::from_exception(). Error::from_exception().
+  void set_exception() noexcept;  // Call it in a catch block: stores Error::from_exception().
 
  private:
   friend class Trampoline;
@@ -156,8 +157,8 @@ class Frame : public Job {
   enum class Outcome : std::uint8_t { Running, Ending, Value, Failed };
   enum class Meeting : std::uint8_t { Open, ParentSuspended, ChildEnded };
 
-  // A Frame is at the beginning of the promise, which follows two pointers: both compilers lay coroutines out like
-  // this, for a promise with the alignment that Promise demands.
+  // A Frame is at the beginning of the promise, which follows two pointers: GCC and Clang both use this layout for a
+  // promise with the alignment that Promise demands.
   std::coroutine_handle<> handle() const noexcept {
     char* const promise = reinterpret_cast<char*>(const_cast<Frame*>(this));
     return std::coroutine_handle<>::from_address(promise - 2 * sizeof(void*));
@@ -174,15 +175,15 @@ class Frame : public Job {
 
   void* up_ = nullptr;  // The awaiting Frame, or the StartCore.
   Context* context_ = nullptr;
-  Scope* scopes_ = nullptr;  // Declared in the body, innermost first.
+  Scope* scopes_ = nullptr;  // The Scopes that the body has declared, innermost first.
   union {
-    Error error_;     // Valid when Ending or Failed. Before:
-    Executor* home_;  // The executor on which it awaits a child.
-    void* await_;     // The awaiter, while it awaits an operation.
+    Error error_;     // In the outcomes Ending and Failed.
+    Executor* home_;  // While the frame awaits a child: the executor on which it awaits.
+    void* await_;     // While the frame awaits an operation: the awaiter.
   };
   Outcome outcome_ = Outcome::Running;
   Meeting meeting_ = Meeting::Open;  // Accessed by meet(), atomically.
-  bool suspended_ = false;           // It has returned to a loop, so its end is handled by the trampoline.
+  bool suspended_ = false;           // The frame has returned to a loop, so the trampoline handles its end.
   bool up_is_frame_ : 1 = false;
   bool up_keeps_errors_ : 1 = false;
   internal::ShortPlace place_;

@@ -1,5 +1,5 @@
-// keel/task/gate.h — admits passes until it is closed, and completes when the last one has left: the core of every
-// drain.
+// keel/task/gate.h — admits passes until the gate is closed; close() then waits until the last pass is destroyed. Every
+// drain is built on a Gate.
 //
 //   Gate gate;
 //   Gate::Pass pass = co_await gate.enter();         // each piece of work, for as long as it lasts
@@ -24,7 +24,7 @@ namespace keel {
 
 class Gate {
  public:
-  // The right to be inside; leaves when destroyed. Movable.
+  // The right to be inside the gate, until the Pass is destroyed. Movable.
   class [[nodiscard]] Pass {
    public:
     Pass(Pass&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
@@ -66,7 +66,7 @@ class Gate {
     if (closed_) return fail(Code::Cancelled, "the gate is closed");
     return Pass(*this);
   }
-  // Rejects new passes from this call on; completes when the last Pass was destroyed.
+  // Rejects new passes from this call on; completes when the last Pass is destroyed.
   Close close() noexcept {
     closed_ = true;
     return Close(*this);

@@ -10,15 +10,16 @@
 //   Generator<Page> all = pages(client);
 //   while (auto page = co_await all.next()) show(*page);        // nullopt: it has returned
 //
-// The body runs only inside next(), between one co_yield and the following one. It may await anything that a task may,
-// and inherits the stop request and the deadline of the task that calls next(). co_await attempt(all.next()) yields the
-// Result.
+// The body runs only inside next(), between one co_yield and the following one. The body may await anything that a task
+// may, and inherits the stop request and the deadline of the task that calls next(). co_await attempt(all.next())
+// yields the Result.
 //
-// Errors:    an error ends the body and is the result of the next() that waits; after that next() returns nullopt.
-// Ownership: a Generator is movable while no task waits in next(). If it is destroyed early, the body ends at its
-//            co_yield: its locals are destroyed.
+// Errors:    an error ends the body, and is the result of the next() that is waiting; later calls of next() return
+//            nullopt.
+// Ownership: a Generator is movable while no task waits in next(). If a Generator is destroyed early, its body ends at
+//            the current co_yield, and the body's locals are destroyed.
 // Threads:   the body continues on the executor on which next() was called, even after a resume_on().
-// Cancel:    a next() that is cancelled ends the generator; so does a time limit on it, with_timeout(1_s,
+// Cancel:    a next() that is cancelled ends the generator; so does a time limit that expires, as in with_timeout(1_s,
 //            as_task(all.next())).
 // Cost:      one frame for the generator; next() allocates nothing.
 
@@ -44,7 +45,7 @@ class GeneratorPromise final : public PromiseCore {
  public:
   GeneratorPromise() noexcept {
     static_assert(alignof(GeneratorPromise) <= 2 * sizeof(void*),
-                  "a generator can yield only values with at most the alignment of malloc");
+                  "the type of a generator's value must not need a stricter alignment than malloc guarantees");
   }
   Generator<T> get_return_object() noexcept { return Generator<T>(*this); }
   void return_void() noexcept {
@@ -60,7 +61,7 @@ class GeneratorPromise final : public PromiseCore {
   }
 
   bool is_over() const noexcept { return returned_ || has_error(); }
-  // Runs to the next co_yield or to the end. Returns true when it has reached the end.
+  // Runs the body to its next co_yield or to its end. Returns true at the end.
   bool pull(Frame& asks, bool keeps_errors) noexcept {
     set_suspended(false);
     return start_for(asks, keeps_errors);
@@ -90,7 +91,7 @@ Task<std::optional<T>> as_task(GeneratorNext<T> next) {
 template <class T>
 class [[nodiscard]] Generator {
   static_assert(std::is_object_v<T> && std::is_nothrow_move_constructible_v<T>,
-                "a generator must yield values that can be moved");
+                "a generator must yield values, not references, that move without throwing");
 
  public:
   using promise_type = GeneratorPromise<T>;

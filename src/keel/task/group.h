@@ -4,16 +4,16 @@
 //   auto& [profile, feed] = both;                   // named first, bound second
 //   std::string page = co_await any(from(mirror_a), from(mirror_b));
 //
-// Arguments are tasks or operations of the same expression. Each runs until it ends or first waits, in the order of the
-// arguments; no task outlives the await.
+// Arguments are tasks or operations of the same expression. The tasks are started in the order of the arguments, and
+// each runs until it ends or first waits; no task outlives the await.
 //
-// Result:  all: a tuple of the values (std::monostate for void). any: the value of the first that succeeds.
-// Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed;
-//          Cancelled or DeadlineExceeded, when it was stopped.
-// Dropped: the values that the other tasks of any(), or the successful ones of a failed all(), have yielded by then.
-//          Results that those tasks were still waiting for are not lost: a Channel keeps the value, and a Semaphore the
-//          permit, that it gave to a task that had not continued yet. A bug (base/bug.h) among the dropped errors is
-//          logged and counted (observe/unhandled.h).
+// Result:  all: a tuple of the values (std::monostate for void). any: the value of the first task that succeeds.
+// Errors:  all: the first error, after which the other tasks are stopped and waited for. any: the first error, if all
+//          tasks failed; Cancelled or DeadlineExceeded, if the group was stopped.
+// Dropped: the values that the other tasks of any(), or the successful tasks of a failed all(), yielded before the end
+//          of the group. Results that those tasks were still waiting for are not lost: a Channel keeps the value, and a
+//          Semaphore the permit, that it gave to a task that had not continued yet. A bug (base/bug.h) among the
+//          dropped errors is logged and counted (observe/unhandled.h).
 // Cancel:  all tasks of the group are stopped and waited for.
 // Threads: the loop where the awaiting task began.
 // Cost:    no coroutine frame besides those of the tasks.
@@ -35,18 +35,18 @@
 namespace keel {
 
 namespace internal {
-// An error of a branch that the group's result does not have.
+// Drops the error of a branch that is not the result of the group; a bug is logged and counted.
 void drop_branch_error(const Error& error) noexcept;
 }  // namespace internal
 
-// One task of a group.
+// One task of a group, as a base class of the group.
 template <std::size_t index, class T>
 struct Branch : Start<T> {
   explicit Branch(Task<T>&& task) noexcept : Start<T>(std::move(task)) {}
 };
 
-// The common part of all() and any(): starts the branches in a separate context and counts them down.
-// Derived::ended<i>(result) returns true if the others have to be stopped.
+// The common part of all() and any(): starts the branches in a separate context, and counts the branches that still
+// run. Derived::ended<i>(result) returns true if the other branches have to be stopped.
 template <class Derived, class Indices, class... Ts>
 class Group;
 template <class Derived, std::size_t... indices, class... Ts>
@@ -136,7 +136,7 @@ class [[nodiscard]] Any : public Group<Any<T, Same...>, std::make_index_sequence
       : Group<Any<T, Same...>, std::make_index_sequence<sizeof...(Same)>, Same...>(std::move(tasks)...) {}
 
   Result<T> take() noexcept {
-    // The error of a branch that failed before the stop is not the reason why the group ends.
+    // After a stop, the group ends because of the stop, and not because of a branch that failed earlier.
     const bool is_stopped = !value_ && this->context().is_stopped();
     if (!value_ && !is_stopped) return *std::move(first_error_);
     if (first_error_) internal::drop_branch_error(*first_error_);

@@ -14,8 +14,8 @@ Context& Leaf::context() const noexcept { return frame_->context(); }
 
 void Leaf::wait() noexcept {
   Context& context = frame_->context();
-  // An operation that is awaited away from the home executor could not be cancelled without a race. No long operation
-  // is awaited there.
+  // Away from the home executor the leaf is not registered, because it could not be cancelled without a race. Only
+  // short operations are awaited there.
   Executor* const here = Executor::current();
   if (context.home() != here) return;
   context.leaf_ = this;
@@ -34,7 +34,7 @@ void Leaf::wake() noexcept {
   registered_ = false;
   if (Trampoline::queue(*this)) return;
   Executor* executor = Executor::current();
-  KEEL_CHECK(executor != nullptr, "a task that is woken inside another one must be on an executor");
+  KEEL_CHECK(executor != nullptr, "a task that is woken inside another task must be on an executor");
   executor->post(job());
 }
 

@@ -13,23 +13,24 @@
 //     static void cancel(Leaf& leaf) noexcept;     // asks the operation to end soon; wake() must still follow
 //   };
 //
-// start() may throw a Bug (base/bug.h) of place() before it has begun anything: the await throws it.
-// The order of events: start() once; when it returned false, wake() exactly once, never inside start(); then take()
-// once, and the object is destroyed. cancel() may be called at most once between start() and wake(), and may call
-// wake() itself. When the task's context was stopped or is past its deadline, start() is not called at all and the
-// await ends with the reason, unless the leaf was made with `WhenStopped::Begins`. A result Cancelled becomes
-// DeadlineExceeded when the deadline was the reason.
+// Before the operation has begun, start() may throw a Bug (base/bug.h) with the place(); the await then throws that
+// Bug. The order of events: first start(), once; if start() returned false, then wake(), exactly once and never inside
+// start(); then take(), once; then the object is destroyed. cancel() may be called at most once between start() and
+// wake(), and may call wake() itself. When the task's context was stopped or is past its deadline, start() is not
+// called at all and the await ends with the reason, unless the leaf was made with `WhenStopped::Begins`. A result
+// Cancelled becomes DeadlineExceeded when the deadline was the reason.
 //
-// Operations that wait in large numbers may have
+// An operation class of which many objects wait at the same time may have
 //
 //   bool failed() const noexcept;                    // after completion, before take(): it will give an error
 //
-// and its take() is called as the task continues, or ends: then the task's frame needs no room for the Result. For an
-// operation that yields nothing, take() must not be called unless it failed.
+// If the class has the function failed(), take() is called only when the task continues or ends, so that the task's
+// frame needs no room for the Result. For an operation that yields nothing, take() must be called only if the operation
+// failed.
 //
 // Threads: start(), wake(), take() and cancel() on the executor that awaits. A completion on another thread posts a Job
 //          there first, which calls wake().
-// Cost:    wake() from a loop resumes the task immediately; from inside another task it posts to the executor.
+// Cost:    wake() from a loop resumes the task immediately; from inside another task, wake() posts to the executor.
 
 #pragma once
 
@@ -69,27 +70,28 @@ class Leaf {
   bool begins_when_stopped() const noexcept { return when_stopped_ == WhenStopped::Begins; }
   void set_progress(Progress progress) noexcept { progress_ = progress; }
   Progress progress() const noexcept { return progress_; }
-  void wait() noexcept;         // The task has suspended, until wake().
-  void cancel_now() noexcept {  // From Context::stop.
+  // Called when the task has suspended; from then until wake(), the leaf is registered with its context.
+  void wait() noexcept;
+  void cancel_now() noexcept {  // Called by Context::stop().
     if (waiting_.cancel != nullptr) waiting_.cancel(*this);
   }
   // The task that waits, and the operation that it waits for.
   Frame& frame() const noexcept { return *frame_; }
   const std::type_info& type() const noexcept { return *kind_->type; }
-  // The event-loop iteration in which the wait began; only while it waits at home.
+  // The time of the event-loop iteration in which the wait began; valid only while the task waits on its home.
   Instant since() const noexcept { return waiting_.since; }
 
  protected:
-  // If `cancel` is null, a waiting operation is left alone: it ends soon without being cancelled, or because the task
-  // that it waits for has a context below and is stopped with it.
+  // If `cancel` is null, a stop does nothing to a waiting operation, because the operation ends soon anyway, or because
+  // it waits for a task in a context below and the same stop reaches that context.
   explicit Leaf(Cancel cancel = nullptr, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept
       : waiting_{cancel, Instant()}, when_stopped_(when_stopped) {}
   ~Leaf() = default;
 
-  // Complete: the task continues. The leaf may have been destroyed when this returns.
+  // Call it when the operation is complete: the task continues. The leaf may have been destroyed when wake() returns.
   void wake() noexcept;
-  // Completes the operation on `executor`; called in suspended(), which a leaf may define instead of calling wake()
-  // later; see ResumeOn.
+  // Completes the operation on `executor`. Called in suspended(), which a leaf may define instead of calling wake()
+  // later; ResumeOn does.
   void wake_on(Executor& executor) noexcept;
   bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
   // The context of the awaiting task; set from start() on.
@@ -108,8 +110,8 @@ class Leaf {
   };
   union {
     WhileWaiting waiting_;
-    // Posted, or put into the trampoline's queue, when the operation is complete. It is first, so that a Leaf and its
-    // Job have the same address.
+    // Posted, or put into the trampoline's queue, when the operation is complete. The first member, so that a Leaf and
+    // its Job have the same address.
     Job job_;
   };
   const Kind* kind_ = nullptr;

@@ -24,7 +24,7 @@ void add_frames(const Frame* innermost, LiveTask& task) {
   task.is_cut = frame != nullptr;
 }
 
-// Not inlined: the visit recurses, and a LiveTask is large.
+// This function is not inlined, because the visit recurses, and a LiveTask is large.
 [[gnu::noinline]] void tell(const Context& context, int depth, FunctionRef<void(const LiveTask&)> f) {
   LiveTask task;
   task.depth = depth;

@@ -1,5 +1,5 @@
-// keel/task/live_task.h — the tasks of an executor as a tree: where each one is suspended, what it waits for, and since
-// when.
+// keel/task/live_task.h — the tasks of an executor as a tree: where each task is suspended, what it waits for, and
+// since when.
 //
 //   each_live_task(loop, [&](const LiveTask& task) { tasks.push_back(task); });           // on the loop
 //   for (const LiveTask& task : tasks) std::puts(to_string(task, now).c_str());           // anywhere
@@ -9,16 +9,16 @@
 //     read_exact (stream.cc:80) < talk (echo.cc:14): Stream::Receive for 0.004s, stopped
 //
 // A parent is listed above its children: the tasks of a Scope, the branches of all() and any(), the task of
-// with_timeout(). Tasks that plain code started (Start) are at the left margin; the oldest is first, also among
-// siblings. A chain of tasks that await each other is one line, innermost first: "query (pool.cc:80) < load
-// (page.cc:12)". Functions are named as far as base/stack.h can name them; the place is where the function begins, and
-// needs debug information.
+// with_timeout(). Tasks that plain code started (Start) are at the left margin. The oldest task is first, also among
+// the children of one parent. A chain of tasks that await each other is one line, innermost first: "query (pool.cc:80)
+// < load (page.cc:12)". Functions are named as far as base/stack.h can name them. The place in parentheses, which needs
+// debug information, is where the function begins.
 //
-// A task that waits for no operation of its loop is running, or is away: on another executor, about to continue, or
-// ended with children that it still waits for. A task that plain code started and that has not waited yet is not
-// listed.
+// A task that waits for no operation of its loop is either running or away. A task is away if it is on another
+// executor, is about to continue, or has ended but still waits for its children. A task that plain code started and
+// that has not waited yet is not listed.
 //
-// Threads:  each_live_task() on the executor's own: elsewhere post a Job that calls it.
+// Threads:  each_live_task() on the executor's own thread; other threads post a Job that calls it.
 // Lifetime: a LiveTask may be copied and kept.
 // Cost:     a few stores each time a task begins and each time it waits. The visit is O(tasks); base/stack.h states the
 //           cost of the names.
@@ -43,19 +43,19 @@ struct LiveTask {
 
   State state = State::Away;
   bool is_stopped = false;
-  int depth = 0;  // 0: plain code started it.
-  // The coroutines of the chain, innermost first, each as an address in its code; only the outermost for a task that is
-  // Away.
+  int depth = 0;  // 0: plain code started the task.
+  // The coroutines of the chain, innermost first, each as an address in its code; only the outermost coroutine for a
+  // task that is Away.
   const void* frames[frames_max] = {};
   int frame_count = 0;
-  bool is_cut = false;                        // There were more coroutines.
-  const std::type_info* operation = nullptr;  // The operation that it waits for, if any.
-  Instant since;                              // since when.
+  bool is_cut = false;                        // The chain has more coroutines.
+  const std::type_info* operation = nullptr;  // The operation that the task waits for, if any.
+  Instant since;                              // The time since which the task waits.
   Instant deadline = Instant::never();
 
   // "query (pool.cc:80) < load (page.cc:12)".
   std::string chain() const;
-  // "Stream::Receive"; empty unless it waits.
+  // "Stream::Receive"; empty unless the task waits.
   std::string waits_for() const;
 };
 

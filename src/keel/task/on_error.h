@@ -6,11 +6,12 @@
 //                                    File::open(path, File::Mode::Read));
 //   KEEL_TRY(const Address peer, on_error(Code::InvalidArgument, fail(Code::Internal, "peer"), Address::parse(text)));
 //
-// Errors from the environment (base/error.h) end a request with 500 or above and are logged as errors. Use it to reword
-// an error that a client may cause and should see, at the place where its meaning is known. Nest two calls to handle
-// two codes; the inner one is checked first.
+// Errors from the environment (base/error.h) end a request with 500 or above and are logged as errors. Use on_error()
+// to reword an error that a client may cause and should see, at the place where its meaning is known. To handle two
+// codes, nest two calls; the code of the inner call is checked first.
 //
-// Result:   that of the awaited task or operation; if it fails with `code`, `instead`. All other errors are passed on.
+// Result:   the result of the awaited task or operation; if that result is an error with `code`, the error `instead`
+//           replaces it. All other errors are passed on.
 // Lifetime: awaited in the expression that makes it.
 // Cancel:   as for the awaited task or operation.
 // Cost:     a frame from the thread's pool; nothing for a Result.

@@ -21,7 +21,7 @@ bool ResumeOn::suspended() noexcept {
     wake_on(target_);
     return true;
   }
-  // Full is set first: once posted, this may be destroyed.
+  // Set before the post, because this object may be destroyed once it is posted.
   outcome_ = Outcome::Full;
   return try_wake_on(*pool_, priority_);
 }

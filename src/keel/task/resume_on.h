@@ -1,21 +1,22 @@
-// keel/task/resume_on.h — moving a task to another executor, and giving others a turn.
+// keel/task/resume_on.h — moves a task to another executor, and gives other tasks a turn.
 //
 //   Executor& home = *(co_await this_task()).executor;
 //   co_await resume_on(pool);                          // heavy or blocking work leaves the loop
 //   std::string hash = digest(file);
 //   co_await resume_on(home);                          // and comes back
 //
-// resume_on(executor) continues as a job of `executor`; immediately when the task is already there. A task that was
-// asked to stop is rejected (Cancelled, DeadlineExceeded), except when it goes home, where its task began.
-// resume_on(pool)      the same for a ThreadPool, with a Priority if need be; ResourceExhausted, where it is, when the
-//                      pool's queue is full; Cancelled, on the pool, when that is stopped with a deadline and did not
-//                      come to it.
+// After resume_on(executor) the task continues as a job of `executor`, or immediately if it is already on that
+// executor. A task that was asked to stop is rejected (Cancelled, DeadlineExceeded), except when it goes home, to the
+// executor where it began.
+// resume_on(pool)      the same for a ThreadPool, with an optional Priority. ResourceExhausted, on the task's present
+//                      executor, when the pool's queue is full; Cancelled, on the pool, when the pool is stopped with a
+//                      deadline and has not begun the task by then.
 // checkpoint()         lets everything else that waits on this executor run once; ends the task when it was asked to
 //                      stop.
 //
 // On a pool a task may await tasks, resume_on and checkpoint; timers, scopes, groups and sockets belong to its loop.
-// It is not interrupted there; long computations poll this_task().stop. When a task ends on an executor other than its
-// parent's, the parent still continues on its own executor.
+// A stop does not interrupt a task on a pool; long computations poll this_task().stop. When a task ends on an executor
+// other than its parent's, the parent still continues on its own executor.
 //
 // Cost: one post, no allocation.
 

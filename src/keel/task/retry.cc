@@ -41,7 +41,7 @@ Retry::~Retry() = default;
 
 void Retry::expose(metrics::Registry& registry, std::string_view name) {
   exposed_ = std::make_unique<Exposed>(
-      Exposed{registry.counter("retries_total", "Attempts after the first one of a call", {{"name", name}}),
+      Exposed{registry.counter("retries_total", "Retries: attempts of a call after the first one", {{"name", name}}),
               registry.counter("retries_refused_total",
                                "Calls that were not retried because the retry budget was spent", {{"name", name}})});
 }

@@ -7,12 +7,14 @@
 // run() calls the function for each attempt and awaits the task or operation that it returns. The operation must be
 // idempotent: send a key by which the other side recognizes the second attempt.
 //
-// Three rules keep retries from making an outage worse: only errors for which options.when returns true are retried;
-// only while the budget lasts, which grows with the calls; and only after a random wait, so that callers do not return
-// at the same time ("full jitter": uniform between zero and a bound that doubles).
+// Three rules keep retries from making an outage worse: a call is retried only after an error for which options.when
+// returns true, only while the budget lasts, and only after a random wait. The budget grows with the number of calls.
+// The wait is uniform between zero and a bound that doubles ("full jitter"), so that callers do not all return at the
+// same time.
 //
-// Result:   that of the last attempt, whose error it keeps as it is.
-// Deadline: that of the awaiting task. If the wait would end after it, there is no further attempt and no wait.
+// Result:   the result of the last attempt; its error is unchanged.
+// Deadline: that of the awaiting task. If the wait would end after the deadline, there is no further attempt and no
+//           wait.
 // Lifetime: outlives its runs. A temporary closure is copied, and may capture only references and plain values; store
 //           any other closure in a variable that outlives the run.
 // Threads:  one loop.
@@ -44,11 +46,13 @@ bool is_transient(const Error& error) noexcept;
 
 // How often, and with which pauses, a call is tried again.
 struct RetryOptions {
-  int attempts_max = 3;            // Attempts of one call, the first included; 1: no retries.
-  Duration backoff_first = 50_ms;  // Bound of the wait before the second attempt; it doubles with each further one.
-  Duration backoff_max = 2_s;      // The bound does not double beyond this one.
-  double budget_ratio = 0.1;       // Retries per call in the long run.
-  std::uint32_t budget_max = 10;   // The number of retries that can be saved up and spent in a row after a quiet time.
+  int attempts_max = 3;  // Attempts of one call, the first included; 1: no retries.
+  // The bound of the wait before the second attempt; the bound doubles with each further attempt.
+  Duration backoff_first = 50_ms;
+  Duration backoff_max = 2_s;  // The largest bound of a wait.
+  double budget_ratio = 0.1;   // The average number of retries per call that the budget allows in the long run.
+  // The number of retries that can be saved up in a quiet time and spent in a row later.
+  std::uint32_t budget_max = 10;
   bool (*when)(const Error&) = &is_transient;  // The errors that are retried.
 };
 
@@ -84,8 +88,8 @@ class Retry {
   class Attempts {
    public:
     Attempts(Retry& retry, Instant deadline) noexcept : retry_(retry), deadline_(deadline) { retry.budget_.earn(); }
-    // The wait before the next attempt, at least `least`; none after attempts_max attempts, or when the wait would end
-    // after the deadline.
+    // The wait before the next attempt, at least `least`; nullopt after attempts_max attempts, or when the wait would
+    // end after the deadline.
     std::optional<Duration> next_wait(Duration least = {}) noexcept;
     // Spends the next attempt if the budget allows it; returns whether it did.
     bool spend() noexcept;
@@ -93,10 +97,10 @@ class Retry {
    private:
     Retry& retry_;
     const Instant deadline_;
-    int number_ = 1;  // The number of the current attempt.
+    int number_ = 1;  // The number of the current attempt, counted from 1.
   };
   struct Stats {
-    std::uint64_t retries = 0;  // Attempts after the first one of a call.
+    std::uint64_t retries = 0;  // Attempts of a call after its first attempt.
     std::uint64_t refused = 0;  // Calls whose error was returned because the budget was spent.
   };
 
@@ -113,7 +117,8 @@ class Retry {
 
   const RetryOptions& options() const noexcept { return options_; }
   const Stats& stats() const noexcept { return stats_; }
-  // Counts retries_total and retries_refused_total from now on, with the label `name`. The registry outlives this.
+  // Adds the metrics retries_total and retries_refused_total, which count from now on, with the label `name`. The
+  // registry outlives the Retry.
   void expose(metrics::Registry& registry, std::string_view name);
 
  private:

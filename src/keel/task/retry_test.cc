@@ -240,7 +240,7 @@ TEST_F(RetryTest, counts_in_metrics) {
   const auto value = [&](std::string_view counted, std::string_view help) {
     return registry.counter(counted, help, {{"name", "payments"}}).value();
   };
-  EXPECT_EQ(value("retries_total", "Attempts after the first one of a call"), 3u);
+  EXPECT_EQ(value("retries_total", "Retries: attempts of a call after the first one"), 3u);
   EXPECT_EQ(value("retries_refused_total", "Calls that were not retried because the retry budget was spent"), 2u);
 }
 

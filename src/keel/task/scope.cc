@@ -33,7 +33,8 @@ Scope::~Scope() {
     destroyed_with_children();
   KEEL_CHECK(frame_.scopes_ == this, "scopes of a task must end in the reverse order of their declaration");
   KEEL_CHECK(!linked() || Executor::current() == home(),
-             "a Scope must end on the loop where it was declared: resume_on() that loop before its coroutine returns");
+             "a Scope must end on the loop where it was declared: co_await resume_on() with that loop before the "
+             "coroutine returns");
   frame_.scopes_ = outer_;
   if (first_error_) [[unlikely]]
     ignore(*first_error_);
@@ -42,8 +43,8 @@ Scope::~Scope() {
 void Scope::destroyed_with_children() noexcept {
   std::string sentence =
       std::uncaught_exceptions() != 0
-          ? "an exception leaves a coroutine while children of its Scope run: put code that may throw into a Task of "
-            "its own, whose exception arrives as an error, or join before"
+          ? "an exception leaves a coroutine while children of its Scope run: move the code that may throw into "
+            "another Task, whose exception arrives as an error, or join the Scope first"
           : "a Scope must be joined before its coroutine returns: co_await scope.join() before every co_return, after "
             "scope.stop() if the children should end";
   sentence += "; " + std::to_string(running_) + (running_ == 1 ? " child runs" : " children run");

@@ -5,16 +5,16 @@
 //     while (true) connections.spawn(echo(co_await listener.accept()));
 //   }                                               // an error of accept() ends and joins the connections first
 //
-// spawn() runs the task until it ends or first waits. join() completes when all have ended; a scope may be used again
-// afterwards. When an awaited error ends the declaring coroutine while children run, they are stopped and joined before
-// the error is passed upward. A coroutine must join before it returns.
+// spawn() runs the task until it ends or first waits. join() completes when all tasks of the scope have ended; a scope
+// may be used again afterwards. When an awaited error ends the declaring coroutine while children run, the children are
+// stopped and joined before the error is passed upward. A coroutine must join before it returns.
 //
 // An exception must not leave the declaring coroutine while children run, and destroying a Scope with live children
-// ends the process. C++ destroys the locals of the coroutine before any code of Keel runs, and cannot wait there;
-// children refer to these locals, and the kernel may be reading or writing their buffers. Continuing, whether the
-// children were resumed, detached or forgotten, would use freed memory. Therefore code that may throw while children
-// run belongs in a separate Task, which is awaited. Its exception, even a Bug (base/bug.h), ends there and arrives as
-// an error:
+// ends the process. When an exception leaves the coroutine, C++ destroys its locals before any code of Keel runs, and
+// nothing can wait at that point. But children refer to these locals, and the kernel may be reading or writing buffers
+// in them. If the process continued, it would use freed memory, whether Keel resumed, detached or forgot the children.
+// Therefore code that may throw while children run belongs in a separate Task, which is awaited. An exception, even a
+// Bug (base/bug.h), ends that Task and arrives as an error:
 //
 //   Task<Page> load_page(UserId user) {
 //     Profile profile;
@@ -26,12 +26,14 @@
 // Such a task must not pass references to its own locals to the children. If nothing else runs concurrently with the
 // children, use all() (task/group.h) instead of a Scope.
 //
-// Errors:   a child's error does not stop the others. join() reports the first one, except those of children spawned
-//           with OnError::Ignore, and Cancelled after stop(). A bug that join() does not report, because it is ignored,
-//           is not the first, or join() is not called any more, is logged and counted (observe/unhandled.h).
+// Errors:   a child's error does not stop the other children. join() reports the first error, without errors of
+//           children spawned with OnError::Ignore, and without Cancelled after stop(). If join() does not report a bug
+//           (because the error is ignored, is not the first, or comes after the last join()), the bug is logged and
+//           counted (observe/unhandled.h).
 // Threads:  the loop where the declaring task began.
 // Lifetime: a local variable of a coroutine.
-// Cancel:   children are stopped with the declaring task; join() still waits for all, then ends with the reason.
+// Cancel:   children are stopped with the declaring task; join() still waits for all children, then ends with the
+//           reason.
 // Cost:     a spawned task that ends immediately costs its frame and one block of the pool.
 
 #pragma once
@@ -53,7 +55,7 @@ namespace keel {
 // Whether join() reports the error of a child.
 enum class OnError : std::uint8_t { Report, Ignore };
 
-class Scope : private Context {  // The context of its tasks.
+class Scope : private Context {  // The context of the child tasks.
  public:
   class Join;
 
@@ -77,8 +79,9 @@ class Scope : private Context {  // The context of its tasks.
     if constexpr (requires { Task<typename X::Value>(std::forward<X>(made)); }) {
       spawn(Task<typename X::Value>(std::forward<X>(made)), on_error);
     } else {
-      static_assert(internal::is_never<X>,
-                    "a Scope spawns a Task: pass a named one as std::move(task), and await an operation inside a Task");
+      static_assert(
+          internal::is_never<X>,
+          "a Scope can spawn only a Task: pass a named Task as std::move(task), and await an operation inside a Task");
     }
   }
 
@@ -91,7 +94,7 @@ class Scope : private Context {  // The context of its tasks.
 
  private:
   friend class Frame;
-  // There may be many, so it stores nothing that its context already has.
+  // There may be many children, so a Child stores nothing that its context already has.
   template <class T>
   struct Child final : Start<T> {
     using Start<T>::Start;
@@ -122,7 +125,7 @@ class Scope : private Context {  // The context of its tasks.
   std::size_t running_ = 0;
   std::optional<Error> first_error_;
   Join* joining_ = nullptr;
-  const std::source_location place_;  // The place of its declaration.
+  const std::source_location place_;  // The place where the Scope is declared.
 };
 
 class Scope::Join : public Leaf {

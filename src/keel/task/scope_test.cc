@@ -320,8 +320,8 @@ TEST_F(ScopeDeathTest, a_scope_is_not_destroyed_by_a_return_while_children_run) 
 TEST_F(ScopeDeathTest, a_scope_is_not_destroyed_by_an_exception_while_children_run) {
   EXPECT_DEATH(
       (void)loop.run(throws_over_children(trace)),
-      "scope_test.cc:[0-9]+: .*an exception leaves a coroutine while children of its Scope run: put code that may "
-      "throw into a Task of its own.*2 children run: .*child.* waits for Sleep");
+      "scope_test.cc:[0-9]+: .*an exception leaves a coroutine while children of its Scope run: move the code that "
+      "may throw into another Task, .*2 children run: .*child.* waits for Sleep");
 }
 TEST_F(ScopeTest, is_declared_in_a_task) { EXPECT_THROW(Scope(), Bug); }
 

@@ -1,10 +1,11 @@
-// keel/task/semaphore.h — at most N permits at a time; other tasks wait in the order of their arrival.
+// keel/task/semaphore.h — gives out at most N permits at a time; tasks that get none wait in the order of their
+// arrival.
 //
 //   Semaphore uploads(4);
 //   Semaphore::Permit permit = co_await uploads.acquire();      // held until it is destroyed, across awaits
 //
-// Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped; it has no permit then.
-// Threads:  one loop: acquire, and destroy permits, there.
+// Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped, which then has no permit.
+// Threads:  one loop, on which permits are both acquired and destroyed.
 // Lifetime: outlives its permits and the tasks that wait (checked).
 // Cost:     no allocation; O(1).
 
@@ -21,7 +22,7 @@ namespace keel {
 
 class Semaphore {
  public:
-  // The right to be one of the N. Movable; an empty one (moved from, released) holds nothing.
+  // One of the N permits, until the Permit is destroyed. Movable; empty after it was moved from or released.
   class [[nodiscard]] Permit {
    public:
     Permit() noexcept = default;
@@ -35,7 +36,7 @@ class Semaphore {
     }
     ~Permit() { release(); }
 
-    // Returns it early. Idempotent.
+    // Gives the permit back early. Idempotent.
     void release() noexcept {
       if (Semaphore* semaphore = std::exchange(semaphore_, nullptr)) semaphore->give_back();
     }
@@ -68,7 +69,7 @@ class Semaphore {
 
   // Waits for a permit, in the order of arrival.
   Acquire acquire() noexcept { return Acquire(*this); }
-  // Takes a permit if one is free and no task waits for it; else returns none.
+  // Takes a permit if one is free and no task waits for it; otherwise returns nullopt.
   std::optional<Permit> try_acquire() noexcept {
     if (!take_one()) return std::nullopt;
     return Permit(*this);
@@ -83,8 +84,8 @@ class Semaphore {
     --available_;
     return true;
   }
-  // A permit for which a task waits is handed to that task directly: `available_` stays 0, so no other task can take it
-  // first.
+  // A permit for which a task waits is handed to that task directly: `available_` stays 0, so no other task can take
+  // the permit first.
   void give_back() noexcept {
     if (!waiting_.wake_first()) ++available_;
   }

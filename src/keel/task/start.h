@@ -8,13 +8,14 @@
 //     static void handled(StartCore& start) noexcept { … connection of start …; }
 //   };
 //
-// begin() runs the task until it ends or first waits. True: it has ended, take() has the result and done is not called.
-// False: done(start) is called later, once, on the executor that began it, from the loop and not inside the task's
-// frame: there the Start may be taken from, begun again or destroyed.
+// begin() runs the task until it ends or first waits. True: the task has ended, take() has the result and done is not
+// called. False: done(start) is called once, later. The loop of the executor that began the task calls done(start),
+// outside of the task's frame. Therefore done may take the result, begin the Start again or destroy it.
 //
 // Ownership: intrusive; owns the task's frame from begin() to take(). Immovable.
-// Lifetime:  destroying one whose task still runs is a bug and aborts: stop() it and wait for done.
-// Threads:   one serial executor; none is needed when the task never leaves this thread.
+// Lifetime:  to destroy a Start whose task still runs aborts the process; call stop() first, and wait until done is
+//            called.
+// Threads:   one serial executor; no executor is needed when the task never leaves this thread.
 // Cost:      one frame from the pool, no heap; task_bench has the figures.
 
 #pragma once
@@ -31,11 +32,11 @@ namespace keel {
 
 // The stop source, deadline and span of a task.
 struct StartOptions {
-  // Inherited by everything that the task awaits. No timer is started: after the deadline no operation begins, but the
-  // code that set it has to call stop() to end an operation that is already waiting. with_timeout does both.
+  // Inherited by everything that the task awaits. After the deadline no operation begins, but no timer is started: to
+  // end an operation that is already waiting, the code that set the deadline has to call stop(). with_timeout does so.
   Instant deadline = Instant::never();
-  StopSource* stop = nullptr;  // Stops the task together with others.
-  // The span of its work, which must outlive the task. Null: the span of the parent context is used.
+  StopSource* stop = nullptr;  // Stops the task together with other tasks.
+  // The span of the task's work; the span must outlive the task. Null: the span of the parent context is used.
   const Span* span = nullptr;
 };
 
@@ -52,12 +53,12 @@ class StartCore {
   bool has_ended() const noexcept {
     return !is_running() && frame_ != nullptr && (frame_->has_value() || frame_->has_error());
   }
-  // Asks the task to end; done follows as usual. No effect if no task is running.
+  // Asks the task to end; done is called as usual when it has ended. No effect if no task is running.
   void stop(Code reason = Code::Cancelled) noexcept {
     if (is_running()) context_.stop(reason);
   }
 
-  // For Frame.
+  // Used by Frame.
   Executor* home() const noexcept { return context_.home(); }
   void ended() noexcept;
 
@@ -68,7 +69,7 @@ class StartCore {
   void reset() noexcept;
   Frame* frame() const noexcept { return frame_; }
   Frame& give_back() noexcept { return *std::exchange(frame_, nullptr); }
-  // The context below which it was started.
+  // The context below which the task was started.
   Context* parent() const noexcept { return context_.parent(); }
 
  private:

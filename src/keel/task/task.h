@@ -13,20 +13,20 @@
 // co_await this_task()  yields {executor, deadline, stop}.
 // co_return      takes a T, a Result<T>, an Error or fail(…). A Task<> ends with an error by co_await fail(…).
 //
-// For each mistake in using these, the compiler prints one sentence (tests/mistakes).
+// For each mistake in the use of tasks, the compiler prints one sentence (tests/mistakes).
 //
 // Result:    T, moved out once. An exception that leaves the body becomes the error (Error::from_exception()): a Bug
 //            (base/bug.h) or another exception becomes Code::Internal, std::bad_alloc Code::ResourceExhausted. An
 //            exception that leaves the block of a Scope with running tasks ends the process, because those tasks may
 //            still use the locals that it destroys.
-// Ownership: lazy and immovable: it is awaited in the expression that made it, or passed to a Scope, Start or group.
-//            The frame comes from the thread's pool (base/pool.h).
-// Lifetime:  parameters are taken by value unless the caller awaits the task immediately. No capturing coroutine
-//            lambdas.
+// Ownership: a Task is lazy and immovable: it is awaited in the expression that made it, or passed to a Scope, Start or
+//            group. The frame comes from the thread's pool (base/pool.h).
+// Lifetime:  parameters are taken by value unless the caller awaits the task immediately. Do not use a lambda with
+//            captures as a coroutine.
 // Threads:   after any await the task is on the executor where it was, unless it awaited resume_on.
 // Cancel:    an awaited operation ends with Cancelled or DeadlineExceeded; the task unwinds from there (context.h).
-// Cost:      see task_bench.cc; an await that completes immediately does not go through a loop and does not use the
-//            stack.
+// Cost:      see task_bench.cc; an await that completes immediately does not go through a loop, and repeated awaits of
+//            this kind do not use up the stack.
 
 #pragma once
 
@@ -62,15 +62,15 @@ namespace internal {
 template <class X>
 inline constexpr bool is_never = false;
 
-// The promise of a Task<> under the name that a compiler prints for `co_return fail(…)` there, which C++ does not
+// The promise of a Task<> under the name that a compiler prints for `co_return fail(…)` in a Task<>, which C++ does not
 // allow.
 class A_Task_without_value_ends_with_an_error_by_co_await_fail;
 
 template <class X>
 struct ReturnedFromTask {
   static_assert(is_never<X>,
-                "a task has no return: it ends with an error by co_return fail(...), a Task<> by co_await fail(...), "
-                "and takes the value of a Result by `auto value = co_await result()` instead of KEEL_TRY");
+                "a task cannot use 'return' or KEEL_TRY: to end with an error, write co_return fail(...), or co_await "
+                "fail(...) in a Task<>; to take the value of a Result, write auto value = co_await result()");
   static constexpr bool is_allowed = true;
 };
 
@@ -84,7 +84,8 @@ struct TaskVerbs {};
 template <class T = void>
 class [[nodiscard("a task does nothing until it is awaited: co_await it, or give it to scope.spawn()")]] Task
     : public internal::TaskVerbs<T> {
-  static_assert(!std::is_reference_v<T>, "a task yields a value; return a pointer for something that lives elsewhere");
+  static_assert(!std::is_reference_v<T>,
+                "the value of a Task cannot be a reference: return a pointer to an object that lives elsewhere");
 
  public:
   using Value = T;
@@ -103,7 +104,7 @@ class [[nodiscard("a task does nothing until it is awaited: co_await it, or give
     if (promise_ != nullptr) promise_->destroy();
   }
 
-  // release() is for code that takes ownership of the frame, promise() for the awaiting side.
+  // release() is for code that takes ownership of the frame; promise() is for the awaiting code.
   Promise<T>& release() noexcept { return *std::exchange(promise_, nullptr); }
   Promise<T>& promise() const noexcept { return *promise_; }
 
@@ -123,7 +124,8 @@ struct Attempt {
 
 namespace internal {
 
-// For expressions that cannot be awaited as written: one sentence says what to write, without further errors.
+// For expressions that cannot be awaited as written: the compiler prints one sentence that says what to write, and no
+// further errors.
 struct NotAwaited {
   bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
@@ -157,7 +159,7 @@ auto attempt(Task<T>& task) noexcept {
 }
 template <class T>
 auto attempt(Result<T>&&) noexcept {
-  static_assert(internal::is_never<T>, "attempt() takes a task or an operation: a Result needs no attempt()");
+  static_assert(internal::is_never<T>, "attempt() needs a Task or an operation: a Result is used without attempt()");
   return internal::NotAwaited();
 }
 
@@ -206,7 +208,8 @@ class TaskAwait {
 inline bool refuses(const Frame& self, const Leaf& leaf) noexcept {
   return !leaf.begins_when_stopped() && self.context().refuses();
 }
-// The reason why an operation has ended: if it was cancelled because its context was stopped, the reason of the stop.
+// The error of an operation that has ended: the reason of the stop if the operation was cancelled because its context
+// was stopped, otherwise `error`.
 Error explained(const Frame& self, Error&& error) noexcept;
 
 // The awaiter of an operation.
@@ -274,7 +277,7 @@ class LeafAwait {
   std::optional<Result<T>> result_;
 };
 
-// The awaiter of an operation with failed(): it needs room for a pointer only.
+// The awaiter of an operation that has the function failed(); this awaiter needs room only for a pointer.
 template <class L>
 concept TellsFailure = requires(const L& leaf) {
   { leaf.failed() } -> std::same_as<bool>;
@@ -408,7 +411,8 @@ class PromiseCore : public Frame {
   Final final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept { set_exception(); }
 
-  // `place` is that of the await: an error of the environment, or a bug, that results from it records the place.
+  // `place` is the place of the await. If the await yields an error of the environment or a bug, the place is recorded
+  // in that error.
   using Place = internal::PlaceOfAwait;
   template <class U>
   TaskAwait<U, false> await_transform(Task<U>&& task, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
@@ -460,8 +464,8 @@ class PromiseCore : public Frame {
   }
   ThisTaskAwait await_transform(ThisTask) noexcept { return ThisTaskAwait(*this); }
 
-  // Expressions that are written by mistake, with a message for each. It also has a place, because otherwise GCC finds
-  // neither overload to be better.
+  // Expressions that are written by mistake, with a message for each. The overload also takes a place, because without
+  // it GCC finds the call ambiguous.
   internal::NotAwaited await_transform(internal::NotAwaited, Place = {}) noexcept { return {}; }
   template <class U>
   auto await_transform(Task<U>& task, Place = {}) noexcept {
@@ -476,8 +480,8 @@ class PromiseCore : public Frame {
   template <class X>
   auto await_transform(X&&, Place = {}) noexcept {
     static_assert(internal::is_never<X>,
-                  "a task awaits a Task, an operation, next() of a Generator, a Result or fail(...): the result of a "
-                  "plain function needs no await");
+                  "a task can await only a Task, an operation, next() of a Generator, a Result or fail(...): call a "
+                  "plain function without co_await");
     return internal::NotAwaited();
   }
 };
@@ -501,7 +505,8 @@ template <class T>
 class Promise final : public PromiseCore {
  public:
   Promise() noexcept {
-    static_assert(alignof(Promise) <= 2 * sizeof(void*), "a task yields a value with at most the alignment of malloc");
+    static_assert(alignof(Promise) <= 2 * sizeof(void*),
+                  "the type of a task's value must not need a stricter alignment than malloc guarantees");
   }
   ~Promise() {
     if (has_value()) value_.~T();
@@ -570,8 +575,9 @@ class internal::A_Task_without_value_ends_with_an_error_by_co_await_fail final :
 // Exists for the compiler's messages.
 template <class T, class... A>
 struct std::coroutine_traits<keel::Result<T>, A...> {
-  static_assert(keel::internal::is_never<T>,
-                "a function that awaits returns a Task<T>: a Result is what a plain function returns, with KEEL_TRY");
+  static_assert(
+      keel::internal::is_never<T>,
+      "a function that awaits must return a Task<T>: only a plain function can return a Result and use KEEL_TRY");
 };
 template <class T>
 class std::allocator<keel::Task<T>> {

@@ -16,15 +16,16 @@ bool SleepFor::start() noexcept {
   if (duration_ <= Duration()) return true;
   Host& host = Host::current();
   if (!has_timers(host)) [[unlikely]]
-    return true;  // take() reports it.
+    return true;  // The task does not wait; take() reports the bug.
   host.start_timer(*this, host.precise_now() + duration_);
   return false;
 }
 Result<> SleepFor::take() noexcept {
   if (cancelled_) return fail(Code::Cancelled, "a sleep was cancelled");
   if (duration_ > Duration() && !has_timers(Host::current())) [[unlikely]] {
-    return Error::from_bug(
-        Bug("sleep_for() is awaited on a pool, which has no timers: resume_on() the loop first", place()));
+    return Error::from_bug(Bug(
+        "sleep_for() is awaited on a pool, which has no timers: first co_await resume_on() with the loop of a worker",
+        place()));
   }
   return {};
 }

@@ -1,10 +1,10 @@
 // keel/task/timing.h — waits for time, and limits the duration of operations.
 //
-// Time is measured from the call itself, not from the start of the event-loop iteration.
+// A duration is measured from the time of the call, not from the beginning of the event-loop iteration.
 //
 // Threads: the thread of an event loop, which owns the timers.
-// Cost:    a clock read, some 20 ns, and a timer on the wheel; with_timeout adds one frame for an operation that is not
-//          a Task or when it is converted to a Task, otherwise none.
+// Cost:    a clock read, some 20 ns, and a timer on the wheel; with_timeout adds one frame if it limits an operation
+//          that is not a Task, or if it is converted to a Task.
 
 #pragma once
 
@@ -33,15 +33,15 @@ class [[nodiscard]] SleepFor : public Leaf, private Timer {
   bool cancelled_ = false;
 };
 
-// Completes after `duration`, not before; immediately when it is not positive. Cancelled or DeadlineExceeded when
-// stopped.
+// Completes after `duration`, never earlier; immediately when `duration` is not positive. Fails with Cancelled or
+// DeadlineExceeded when the task is stopped.
 inline SleepFor sleep_for(Duration duration) noexcept { return SleepFor(duration); }
 
 // The part of with_timeout that does not depend on the type.
 class TimeLimit : public Leaf, private Timer {
  protected:
   explicit TimeLimit(Duration limit) noexcept : Timer(&fired), limit_(limit) {}
-  // False: the time limit is already over. True: `deadline` is set to its end.
+  // False: the time limit is already over. True: `deadline` is set to the end of the time limit.
   bool limits(Instant& deadline) const noexcept;
   void start_timer(Instant deadline, StartCore& child) noexcept;
   void finish() noexcept;
@@ -57,7 +57,7 @@ class TimeLimit : public Leaf, private Timer {
   bool expired_ = false;
 };
 
-// `owns`: whether it limits a task that it owns. False: it limits an operation of the same expression.
+// `owns`: a Timed limits a task that it owns if true, and an operation of the same expression if false.
 template <class T, bool owns = true>
 class [[nodiscard]] Timed : public TimeLimit {
  public:
@@ -75,7 +75,7 @@ class [[nodiscard]] Timed : public TimeLimit {
     start_timer(deadline, child_);
     return false;
   }
-  // Converts it to a Task, for functions that take one: scope.spawn(with_timeout(1_s, talk(peer))).
+  // Converts to a Task, for functions that take a Task: scope.spawn(with_timeout(1_s, talk(peer))).
   operator Task<T>() && noexcept
     requires owns;
 
@@ -97,7 +97,7 @@ class [[nodiscard]] Timed : public TimeLimit {
 };
 
 namespace internal {
-// A task that has not started, as the parameter of another.
+// A task that has not started, as a parameter of another task.
 template <class T>
 class HeldTask {
  public:
@@ -125,9 +125,9 @@ Timed<T, owns>::operator Task<T>() && noexcept
   return internal::timed_task(limit(), internal::HeldTask<T>(child_.release()));
 }
 
-// Awaits a task or an operation for at most `limit`. On expiry it is cancelled, waited for, and the error is
-// DeadlineExceeded; an operation that succeeded anyway keeps its result. Deadlines can only get shorter: the inherited
-// one still applies.
+// Awaits a task or an operation for at most `limit`. When the limit expires, the operation is cancelled and waited for,
+// and the error is DeadlineExceeded; an operation that succeeded anyway keeps its result. Deadlines can only get
+// shorter: the inherited deadline still applies.
 template <class T>
 Timed<T> with_timeout(Duration limit, Task<T>&& task) noexcept {
   return Timed<T>(limit, std::move(task));
@@ -149,8 +149,8 @@ template <class X>
   requires(!Operation<X>)
 auto with_timeout(Duration, X&&) noexcept {
   static_assert(internal::is_never<X>,
-                "with_timeout() takes a Task or an operation, and next() of a Generator as as_task(all.next()): the "
-                "result of a plain function needs no timeout");
+                "with_timeout() needs a Task or an operation: pass next() of a Generator as as_task(all.next()), and "
+                "call a plain function without with_timeout()");
   return internal::NotAwaited();
 }
 

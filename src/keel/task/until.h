@@ -4,13 +4,13 @@
 //   co_await connections.join();
 //
 // Result:   the value of the awaited task or operation, std::monostate for void. nullopt: the event was set first, and
-//           the operation was stopped. An operation is not begun when the event is set already; when both are complete
-//           at the same time, the operation's value is returned.
+//           the operation was stopped. If the event is already set, the operation is not begun. If the operation and
+//           the event are complete at the same time, the operation's value is returned.
 // Errors:   those of the operation; Cancelled or DeadlineExceeded when the awaiting task is stopped.
 // Cancel:   the operation is stopped and waited for.
 // Threads:  the event's loop.
 // Lifetime: the event outlives the await.
-// Cost:     a frame that waits for the event, and one for an operation that is not a task.
+// Cost:     a frame that waits for the event, and another frame for an operation that is not a task.
 
 #pragma once
 
@@ -23,7 +23,7 @@
 
 namespace keel {
 
-// The event is the first branch: if it is set already, that branch ends immediately and the second one is not begun.
+// The event is the first branch: if it is set already, that branch ends immediately and the second branch is not begun.
 template <class T>
 class [[nodiscard]] Until : public Group<Until<T>, std::index_sequence_for<void, T>, void, T> {
  public:

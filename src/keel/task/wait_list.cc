@@ -29,7 +29,7 @@ void WaitList::wake_all() noexcept {
   waking.splice_back(list_);
   size_ = 0;
   waking.for_each([](Waiting& waiting) { waiting.list_ = nullptr; });
-  // A woken task may run immediately and stop others, which then leave `waking` by themselves.
+  // A woken task may run immediately and stop other waiting tasks, which then remove themselves from `waking`.
   while (Waiting* waiting = waking.pop_front()) wake(*waiting);
 }
 

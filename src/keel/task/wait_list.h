@@ -33,9 +33,10 @@ class Waiting : public Leaf, public Link {
   Waiting() noexcept : Leaf(&cancel) {}
   ~Waiting() = default;
 
-  // start() calls it: appends the task to `list`. Returns false, as start() does when it waits.
+  // Call it in start(): appends the task to `list` and returns false; start() returns this value, because the task has
+  // to wait.
   bool wait_in(WaitList& list) noexcept;
-  // take() calls it: an error when the wait was cancelled.
+  // Call it in take(): returns an error if the wait was cancelled.
   Result<> taken() const noexcept {
     if (cancelled_) return fail(Code::Cancelled, "a wait was cancelled");
     return {};
@@ -58,13 +59,14 @@ class WaitList {
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
 
-  // Removes the task that has waited longest and returns it; null when none waits. The caller has to call wake() on it.
+  // Removes the task that has waited longest and returns it; null when no task waits. The caller has to call wake() on
+  // the returned task.
   Waiting* pop() noexcept {
     Waiting* first = list_.pop_front();
     if (first != nullptr) --size_;
     return first;
   }
-  // Continues the task: immediately if this is not called from a task, else as a job of its executor.
+  // Continues the task: immediately if wake() is not called from a task, otherwise as a job of the task's executor.
   static void wake(Waiting& waiting) noexcept { waiting.wake(); }
   bool wake_first() noexcept;
   // Wakes the tasks that wait now, but no task that begins to wait during the call.

@@ -69,7 +69,8 @@ void compute_by_4(ChaCha20State state, ChaCha20Output out) noexcept { compute<16
 }
 
 bool has_avx2() noexcept { return __builtin_cpu_supports("avx2"); }
-// VBMI2 came with the processors that keep their clock rate when they use such vectors (Ice Lake, Zen 4).
+// The first processors with VBMI2 (Ice Lake, Zen 4) were also the first that keep their clock rate when they use
+// vectors of 512 bits.
 bool has_fast_avx512() noexcept { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vbmi2"); }
 #endif
 
@@ -87,7 +88,8 @@ std::span<const ChaCha20Kernel> chacha20_kernels() noexcept { return all; }
 
 const ChaCha20Kernel& best_chacha20_kernel() noexcept {
 #ifdef __SSE2__
-  __builtin_cpu_init();  // For calls before main(); a second call does nothing.
+  // This call is needed in case the function runs before main(); a second __builtin_cpu_init() does nothing.
+  __builtin_cpu_init();
 #endif
   const ChaCha20Kernel* best = all;
   for (const ChaCha20Kernel& kernel : all) {

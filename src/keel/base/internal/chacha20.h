@@ -22,7 +22,7 @@ struct ChaCha20Kernel {
   bool (*runs_here)() noexcept;
 };
 
-// The kernels from the narrowest, which runs on every processor, to the widest.
+// The kernels, ordered from the narrowest, which runs on every processor, to the widest.
 std::span<const ChaCha20Kernel> chacha20_kernels() noexcept;
 // The widest kernel that this processor supports.
 const ChaCha20Kernel& best_chacha20_kernel() noexcept;

@@ -1,5 +1,5 @@
-// The implementations of scan::find_long for text beyond the first 64 bytes, each callable separately by tests, the
-// fuzzer and benchmarks. base/scan.cc decides which of them is used.
+// The implementations of scan::find_long for text beyond the first 64 bytes. Tests, the fuzzer and benchmarks can call
+// each implementation separately. base/scan.cc decides which implementation is used.
 
 #pragma once
 
@@ -17,7 +17,7 @@ struct Kernel {
   bool (*runs_here)() noexcept;
 };
 
-// The implementations from the narrowest, which runs on every processor, to the widest.
+// The implementations, ordered from the narrowest, which runs on every processor, to the widest.
 std::span<const Kernel> kernels() noexcept;
 // The implementation that scan::find_long uses on this processor.
 const Kernel& best_kernel() noexcept;

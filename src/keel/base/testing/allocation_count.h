@@ -1,8 +1,9 @@
 // keel/base/testing/allocation_count.h — counts this thread's heap allocations, for tests that expect none, and can
-// make them fail, for tests of running out of memory.
+// make allocations fail, for tests of code that runs out of memory.
 //
-// A program that calls one of these and links keel::base_testing has malloc, calloc and realloc replaced (operator new
-// ends there too). Under a sanitizer, which replaces them itself, allocations() stays 0 and nothing is rejected.
+// In a program that uses this header and links keel::base_testing, malloc, calloc and realloc are replaced (operator
+// new calls them too). A sanitizer replaces these functions itself; under a sanitizer, allocations() stays 0 and no
+// allocation is made to fail.
 
 #pragma once
 
@@ -12,7 +13,8 @@
 
 namespace keel::internal {
 
-// This is a function call because a compiler that saw the counter would assume that malloc does not change it.
+// The counter is behind a function call, because a compiler that saw the counter would assume that malloc does not
+// change it.
 std::size_t allocations() noexcept;
 
 extern constinit thread_local bool allocations_fail;

@@ -22,16 +22,16 @@ namespace keel::interleaving::internal {
 namespace {
 
 constexpr int threads_max = 4;
-constexpr int maker = threads_max;  // The thread that makes and checks a Run, which is not scheduled.
+constexpr int maker = threads_max;  // The thread that makes and checks a Run; the checker does not schedule it.
 constexpr int atomics_max = 16;
 constexpr std::size_t stack_bytes = 256 * 1024;
 constexpr int steps_max = 10'000;
 
-// The knowledge of a thread, which a released write passes on.
+// What a thread knows about the other threads; a released write passes this knowledge on.
 struct Knowledge {
-  // For each atomic, the newest write that the thread knows; it never sees older ones again.
+  // For each atomic, the newest write that the thread knows; the thread never sees an older write again.
   std::array<std::uint16_t, atomics_max> newest{};
-  // For each thread, its last step that happened before the present step of this one.
+  // For each other thread, the last of its steps that happened before the present step of this thread.
   std::array<std::uint16_t, threads_max + 1> clock{};
 
   void join(const Knowledge& other) noexcept {
@@ -67,14 +67,15 @@ struct Step {
 
 // A decision: which thread continues, and which of the visible writes it sees.
 struct Decision {
-  unsigned alive;   // Threads that have not ended, and are not sleeping.
-  unsigned asleep;  // The threads that have already been tried first: here, or in an equivalent schedule.
+  unsigned alive;  // Threads that have not ended, and are not sleeping.
+  // The threads whose next step has already been explored at this decision, in this schedule or in an equivalent one.
+  unsigned asleep;
   int thread;
   std::size_t choice = 0;
   std::size_t choices = 0;  // 0: not known yet.
 };
 
-// For each thread, its last step that had an effect; 0: none.
+// For each thread, the last of its steps that had an effect; 0: no step had one.
 using Steps = std::array<std::uint16_t, threads_max + 1>;
 
 // The last accesses to some plain data.
@@ -158,7 +159,7 @@ class Checker {
     contexts_[maker].fiber = __tsan_get_current_fiber();
 #endif
   }
-  // The fibers are between two runs, and hold no resources.
+  // No run is in progress, so the fibers hold no resources.
   ~Checker() {
 #if KEEL_THREAD_SANITIZER
     for (int i = 0; i < threads_; ++i) __tsan_destroy_fiber(contexts_[index(i)].fiber);
@@ -186,8 +187,8 @@ class Checker {
   }
 
   int make_atomic(std::uint64_t value) {
-    KEEL_CHECK(who_ == maker, "atomics must be made with the Run, not by its threads");
-    KEEL_CHECK(atomics_ < atomics_max, "a Run has at most 16 atomics");
+    KEEL_CHECK(who_ == maker, "the atomics of a Run must be made when the Run is made, not by its threads");
+    KEEL_CHECK(atomics_ < atomics_max, "a Run can have at most 16 atomics");
     auto& writes = writes_[static_cast<std::size_t>(atomics_)];
     writes.clear();
     writes.push_back({value, {}});
@@ -236,8 +237,8 @@ class Checker {
     pause({Kind::CompareExchange, atomic});
     const auto& writes = history(atomic);
     const std::size_t newest = writes.size() - 1;
-    // It succeeds only with the newest value. When it fails, it is a load, which may return an older value, except the
-    // expected one.
+    // A compare-and-exchange succeeds only with the newest value. A compare-and-exchange that fails is a load, which
+    // may return an older value, but not the expected value.
     std::vector<std::size_t>& seen = candidates_;
     seen.assign(1, newest);
     if (stale_left() != 0) {
@@ -252,7 +253,6 @@ class Checker {
     return succeeds;
   }
 
-  // Reads, and also writes if the access does.
   void sleep_while(int atomic, std::uint64_t value) {
     pause({Kind::Sleep, atomic});
     const std::uint64_t newest = see(atomic, history(atomic).size() - 1, std::memory_order_relaxed, Kind::Sleep);
@@ -262,7 +262,7 @@ class Checker {
     switch_to(decide());
   }
 
-  // Wakes the first one that sleeps there; the kernel does not say which one that is.
+  // Wakes the first thread that sleeps on `atomic`. (The kernel does not promise which thread it wakes.)
   void wake_one(int atomic) {
     pause({Kind::Wake, atomic});
     see(atomic, history(atomic).size() - 1, std::memory_order_relaxed, Kind::Wake);
@@ -312,7 +312,8 @@ class Checker {
     known_[maker].clock[maker] = 1;
     who_ = maker;
     subject_.begin();
-    ++known_[maker].clock[maker];  // From now on, other threads do not see its writes until they synchronise with it.
+    // From now on, other threads do not see the maker's writes until they synchronize with it.
+    ++known_[maker].clock[maker];
     alive_ = bit(threads_) - 1;
     for (int thread = 0; thread < threads_; ++thread) {
       known_[index(thread)] = known_[maker];
@@ -325,7 +326,7 @@ class Checker {
     subject_.end();
   }
 
-  // Moves path_ to the next schedule; false when there is none.
+  // Moves path_ to the next schedule; returns false when there is no further schedule.
   bool advance() {
     for (; !path_.empty(); path_.pop_back()) {
       Decision& last = path_.back();
@@ -340,7 +341,7 @@ class Checker {
     return false;
   }
 
-  // Chooses the thread that continues; when all threads have ended, it is `maker`, the thread that has started them.
+  // Chooses the thread that continues, or `maker`, which started the threads, when all of them have ended.
   int decide() {
     if (alive_ == 0) {
       for (const int atomic : sleeps_on_) {
@@ -349,7 +350,8 @@ class Checker {
       return maker;
     }
     KEEL_CHECK(steps_.size() < steps_max, "the threads of a Run must end by themselves in every schedule");
-    // A run that can only repeat what was already tried still runs to its end, so that everything it has made ends.
+    // A run that can only repeat an explored schedule still runs to its end, so that every object it has made is
+    // destroyed.
     if (redundant_) return lowest(alive_);
     if (depth_ == path_.size()) {
       const unsigned awake = alive_ & ~asleep_;
@@ -403,7 +405,8 @@ class Checker {
     arrive(before.fake_stack);
   }
 
-  // Runs on the stack that was switched to. The first fiber gets the bounds of the stack of the thread that resumed it.
+  // Call it first after a switch, on the new stack. The first fiber gets the bounds of the stack of the thread that
+  // resumed it.
   void arrive([[maybe_unused]] void* fake_stack) {
 #if KEEL_ADDRESS_SANITIZER
     const void* stack = nullptr;
@@ -416,7 +419,7 @@ class Checker {
 #endif
   }
 
-  // The code of a fiber: one thread of each Run after the other.
+  // The code of a fiber: in each Run, it runs one of the threads.
   static void live() {
     Checker& checker = *current;
     checker.arrive(nullptr);
@@ -454,7 +457,8 @@ class Checker {
     return write.value;
   }
 
-  // `released`: the knowledge that is still released, when this write is part of the release sequence of an older one.
+  // `released`: the knowledge that an older write has released, if this write is part of the release sequence of that
+  // older write.
   void append(int atomic, std::uint64_t value, std::memory_order order, Knowledge released) {
     knowledge().newest[index(atomic)] = static_cast<std::uint16_t>(history(atomic).size());
     if (releases(order)) {
@@ -510,7 +514,7 @@ class Checker {
   std::vector<Step> steps_;
 
   int atomics_ = 0;
-  unsigned ended_ = 0;  // A bit for each ended thread.
+  unsigned ended_ = 0;  // One bit for each thread that has ended.
   std::array<std::vector<Write>, atomics_max> writes_;
   std::array<Steps, atomics_max> used_;
   std::array<Knowledge, threads_max + 1> known_;
@@ -520,7 +524,7 @@ class Checker {
 };
 
 Checker& checker() {
-  KEEL_CHECK(current != nullptr, "atomics and checked data are made and used inside explore()");
+  KEEL_CHECK(current != nullptr, "atomics and checked data can be made and used only inside explore()");
   return *current;
 }
 

@@ -12,24 +12,24 @@
 //   EXPECT_EQ(verdict.failure, "");
 //
 // Schedules: the threads are fibers; before each atomic operation the checker decides which thread continues, and
-// explores all decisions, depth first. Among schedules that differ only in the order of independent operations (on
-// different atomics, or only loads), only one is run: sleep sets, P. Godefroid, "Partial-Order Methods for the
-// Verification of Concurrent Systems" (1996).
+// explores all decisions, depth first. Operations are independent if they use different atomics, or are all loads.
+// Among schedules that differ only in the order of independent operations, only one is run. The method is the sleep
+// sets of P. Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems" (1996).
 //
-// Memory: the writes to an atomic have one order, the order in which they ran. A load returns the newest write. Up to
-//         `stale_loads` times in each thread, a load returns an older write that C++ permits: one whose successor the
-//         thread has not seen. A thread knows the writes that it has read or made. When it acquires a released value,
-//         also through read-modify-writes, it learns everything that the other thread knew ([intro.races],
-//         [atomics.order]). A read-modify-write uses the newest write. Plain data is in Watched: two accesses, at least
-//         one of which writes, are a failure unless happens-before orders them. The destruction of an atomic must also
-//         be ordered after its uses, and its use after destruction is a failure.
+// Memory: the writes to an atomic have one order, the order in which they ran. A load returns the newest write, except
+//         that up to `stale_loads` loads in each thread return an older write that C++ permits: a write whose successor
+//         the thread does not know. A thread knows the writes that it has read or made. When a thread acquires a
+//         released value, also through read-modify-writes, it learns everything that the releasing thread knew
+//         ([intro.races], [atomics.order]). A read-modify-write uses the newest write. Plain data is in Watched: two
+//         accesses, at least one of which writes, are a failure unless happens-before orders them. The destruction of
+//         an atomic must also be ordered after its uses, and its use after destruction is a failure.
 //
-// So every reported failure is one that C++ permits, but not all permitted ones are explored: no write is inserted
-// between older ones, no load returns a later write, and compare_exchange_weak does not fail spuriously.
-// memory_order_seq_cst is rejected by a check, and there are no fences.
+// Therefore C++ permits every failing execution that is reported. However, not every permitted execution is explored:
+// no write is inserted between older writes, no load returns a later write, and compare_exchange_weak does not fail
+// spuriously. memory_order_seq_cst is rejected by a check, and there are no fences.
 //
 // The threads must end by themselves in every schedule: they may try a few times, and wait for each other only by
-// sleeping on an atomic. If all of them sleep, this is a failure; sleep ends only by wake_one(), never spuriously.
+// sleeping on an atomic. It is a failure if all threads sleep. Only wake_one() ends a sleep; no sleep ends spuriously.
 
 #pragma once
 
@@ -47,19 +47,20 @@ namespace keel::interleaving {
 // The extent of the exploration, and its limits.
 struct Options {
   int stale_loads = 0;
-  // The index of an atomic in the order of their creation in a Run, from 0: its loads do not acquire, and its writes do
-  // not release. Use it to prove that a memory order is needed.
+  // The index of an atomic, from 0, in the order in which a Run creates its atomics. The loads of this atomic do not
+  // acquire, and its writes do not release. Use this option to prove that a memory order is needed.
   int weak_loads_of = -1;
   int weak_stores_of = -1;
 };
 
-// The result: how many schedules ran, and the first one that failed.
+// The result: how many schedules ran, and the first schedule that failed.
 struct Verdict {
   std::uint64_t schedules = 0;
-  std::string failure;  // The failure of the first schedule that failed, with its steps; empty when none did.
+  std::string failure;  // The failure of the first schedule that failed, with its steps; empty when no schedule failed.
 };
 
-// Requires that a condition is true, in a thread or in check(). The schedule continues to its end.
+// Makes the schedule fail if `condition` is false; call it in a thread or in check(). The schedule still continues to
+// its end.
 void require(bool condition, const char* sentence);
 
 // The interface of Atomic and Watched to the checker.
@@ -90,7 +91,7 @@ Verdict explore(Subject& subject, int threads, const Options& options);
 }  // namespace internal
 
 // Runs `threads` of a Run in every schedule, until all schedules have run or one has failed. A new Run is made before
-// each schedule, and checked after it.
+// each schedule, and is checked after the schedule.
 template <class Run>
 Verdict explore(std::initializer_list<void (Run::*)()> threads, const Options& options = {}) {
   struct Each final : internal::Subject {

@@ -367,7 +367,7 @@ struct Waiting {
 
 TEST(InterleavingDeathTest, refuses_what_it_cannot_look_at) {
   EXPECT_DEATH(explore<Waiting>({&Waiting::wait}), "end by themselves in every schedule");
-  EXPECT_DEATH(Atomic<int>(0).load(memory_order_relaxed), "made and used inside explore");
+  EXPECT_DEATH(Atomic<int>(0).load(memory_order_relaxed), "can be made and used only inside explore");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Counts how many of something are running, and lets one thread wait for their end.
+// Counts running activities, and lets one thread wait until all of them have ended.
 
 #pragma once
 
@@ -13,14 +13,15 @@ namespace keel::events::internal {
 template <class Atomics = StandardAtomics>
 class BasicCountdown {
  public:
-  // Code may also call it to keep the wait from ending before that code has returned.
+  // A thread may also count its own code as an activity, so that the wait does not end before that code has returned.
   void begin() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
-  // True: it was the last one, and the caller must tell the waiting thread, which sees everything done before each end.
+  // True: this was the last activity, and the caller must notify the waiting thread, which then sees everything done
+  // before each end().
   bool end() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1); }
 
   // False: nothing is running, so no notification will arrive.
   bool wait() noexcept { return left_.fetch_or(awaited_bit, std::memory_order_acq_rel) != 0; }
-  // False: the last one has ended, and tells the waiting thread.
+  // False: the last activity has ended, and its thread notifies the waiting thread.
   bool stop_waiting() noexcept { return left_.fetch_and(~awaited_bit, std::memory_order_acq_rel) != awaited_bit; }
 
   bool is_zero() const noexcept { return (left_.load(std::memory_order_acquire) & ~awaited_bit) == 0; }

@@ -1,4 +1,4 @@
-// The operations on a type of events that a topic needs.
+// The operations that a topic needs on events of one type.
 
 #pragma once
 
@@ -14,10 +14,11 @@
 
 namespace keel::events::internal {
 
-inline constexpr std::uint32_t event_types_max = 1024;  // The most event types in a program.
+inline constexpr std::uint32_t event_types_max = 1024;  // The maximum number of event types in a program.
 
 struct EventType {
-  std::atomic<std::uint32_t> index;  // The index in every Bus: assigned when a topic is first asked for, 0 until then.
+  // The index of the type, the same in every Bus; 0 until a topic of the type is first requested.
+  std::atomic<std::uint32_t> index;
   std::string_view name;
   std::size_t bytes, alignment;
   void (*copy)(void* to, const void* from);  // Null: the type cannot be copied.
@@ -33,7 +34,7 @@ constexpr auto copier() -> void (*)(void*, const void*) {
   }
 }
 
-// One object for each type that is published or subscribed to, in the whole program.
+// In the whole program there is one object for each type that is published or subscribed to.
 template <class E>
 struct EventTypes {
   static EventType type;

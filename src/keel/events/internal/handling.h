@@ -60,7 +60,8 @@ class Handling final : public Subscriber {
     static_assert(alignof(F) <= alignof(std::max_align_t) && alignof(P) <= alignof(std::max_align_t),
                   "a handler must not need more alignment than the heap provides");
     KEEL_EXPECT(!has_task || options.executor == nullptr,
-                "a handler that returns a Task runs in the publisher's task: to run elsewhere, it awaits resume_on()");
+                "a handler that returns a Task cannot have an executor, because it runs in the publisher's task: "
+                "co_await resume_on() in the handler to continue elsewhere");
   }
 
   Outcome handle([[maybe_unused]] const void* event) noexcept override {

@@ -1,11 +1,11 @@
-// The last events of a topic, for later subscribers: it is the only subscriber of the topic's outer list, and passes
-// each event on to an inner list. A topic that keeps no events therefore has no cost for this.
+// The last events of a topic, for later subscribers: a Kept is the only subscriber of the topic's outer list, and
+// passes each event on to an inner list. Therefore a topic that keeps no events has no cost for keeping.
 //
-// Keeping an event and reading the inner list is one step under the lock; joining that list and getting the kept events
-// is one step too: so each event reaches a subscriber exactly once.
+// Under the lock, one step keeps an event and reads the inner list, and another step joins the inner list and gets the
+// kept events. Therefore each event reaches a subscriber exactly once.
 //
-// Threads: any. Publishers of one topic wait for each other while one copies the event, and for a new subscriber while
-//          its handler receives the kept events.
+// Threads: any. A publisher waits while another publisher of the same topic copies an event, and while the handler of a
+//          new subscriber receives the kept events.
 
 #pragma once
 
@@ -21,12 +21,12 @@ namespace keel::events::internal {
 
 class Kept final : public Subscriber {
  public:
-  // Subscribes to `outer`, whose events are passed to `report` as well.
+  // Keeps the last `last` events of `outer`. Errors of the inner list's handlers are reported by `outer`.
   Kept(TopicCore& outer, std::size_t last);
   ~Kept() override;
 
   TopicCore& inner() noexcept { return inner_; }
-  // Joins the inner list, after getting the last `replay` events.
+  // Adds `subscriber` to the inner list, and passes the last `replay` events to it before any later event.
   Subscription add(Subscriber& subscriber, std::size_t replay);
 
  private:

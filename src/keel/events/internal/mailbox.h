@@ -1,5 +1,5 @@
-// Events that wait until an executor has delivered them to one subscriber: bounded, in the order of arrival, one at a
-// time. An event is handled in the place where it waited; the places are allocated once.
+// A bounded queue of events that wait until an executor delivers them to one subscriber, one at a time and in the order
+// of arrival. An event is handled in the place where it waited; the places are allocated once.
 //
 // Threads: push() on any. The executor's job handles up to `turn_max` events, then lets other jobs run.
 
@@ -24,10 +24,11 @@ class Mailbox final : private Job {
   Mailbox(const Mailbox&) = delete;
   ~Mailbox();
 
-  // Copies the event into a place, if the policy provides one. The outcome is counted, and decided in `receipt` if that
-  // is not null.
+  // Copies the event into a place, if the policy provides one. The outcome is counted, and is also passed to `receipt`
+  // if that is not null.
   void push(const void* event, Receipt* receipt) noexcept;
-  // Drops the waiting events, accepts no more, and waits for the handler unless this is called from inside it.
+  // Drops the waiting events, accepts no more events, and waits for the handler unless end() is called from inside the
+  // handler.
   void end() noexcept;
   bool is_running_here() const noexcept;
 
@@ -45,7 +46,7 @@ class Mailbox final : private Job {
   void drop(Receipt* receipt) noexcept;
   bool is_running_elsewhere() const noexcept;
   static void deliver(Job& job) noexcept;
-  // The next event; null when the job has to end, or, if `again` is set, has to be posted once more.
+  // The next event. Null: the job has to end; if `again` is set, it also has to be posted once more.
   Place* take_next(Place* handled, int count, bool& again) noexcept;
 
   Subscriber& owner_;
@@ -60,7 +61,7 @@ class Mailbox final : private Job {
   Place* free_ = nullptr;
   Place* first_ = nullptr;
   Place** last_ = &first_;
-  std::size_t waiting_ = 0;  // Events in the list, and those being copied into it.
+  std::size_t waiting_ = 0;  // Events in the list, and events being copied into it.
   std::uint64_t dropped_ = 0;
   const void* running_on_ = nullptr;  // The thread on which the handler runs.
   bool is_posted_ = false;

@@ -33,7 +33,7 @@ bool has_barrier() noexcept {
 
 struct Readers {
   std::atomic<Reader*> first = nullptr;
-  std::mutex mutex;                 // Guards the members below, and additions.
+  std::mutex mutex;                 // Guards the members below, and additions to the list.
   std::vector<std::uint32_t> free;  // Numbers of topics that were returned.
   std::uint32_t topics = 0;
 
@@ -46,7 +46,7 @@ struct Readers {
   Reader& take() {
     const std::lock_guard lock(mutex);
     for (Reader* reader = first.load(std::memory_order_relaxed); reader != nullptr; reader = reader->next_) {
-      // Acquire: the thread that takes the Reader over sees the counts of the previous one.
+      // Acquire: the thread that takes the Reader over sees the counts of the previous thread.
       if (!reader->is_taken_.load(std::memory_order_acquire)) {
         reader->is_taken_.store(true, std::memory_order_relaxed);
         return *reader;
@@ -54,8 +54,8 @@ struct Readers {
     }
     auto* const made = new Reader(has_barrier());
     made->next_ = first.load(std::memory_order_relaxed);
-    // Ordered like an announcement: a thread that does not see the reader here has already changed the list for that
-    // reader.
+    // This store is sequentially consistent, as the announcements of publishers are: if a thread that replaces a list
+    // of subscribers does not see this Reader, the Reader sees the new list.
     first.store(made, std::memory_order_seq_cst);
     return *made;
   }

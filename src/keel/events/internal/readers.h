@@ -1,14 +1,15 @@
 // Records which thread publishes on which topic, so that a topic knows when an old list of subscribers is no longer
 // read, and when no thread is calling a subscriber that has been ended.
 //
-// Hazard pointers (Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 2004), with the
-// expensive half of the barrier on the side that needs it rarely. A publisher stores a pointer to the list that it is
-// about to use, and then checks that the list is still current; between the two there is a barrier only for the
-// compiler. A thread that replaces a list makes every running thread execute a barrier (membarrier(2)) before it reads
-// the pointers that they have stored. Without membarrier, and under ThreadSanitizer, which does not know it, the
-// publisher's store is sequentially consistent.
+// These are hazard pointers (Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS
+// 2004), but the expensive half of the barrier is in the code that rarely runs: in the replacement of a list. A
+// publisher stores a pointer to the list that it is about to use, and then checks that the list is still current;
+// between the store and the check there is a barrier only for the compiler. A thread that replaces a list makes every
+// running thread execute a barrier (membarrier(2)) before it reads the pointers that the publishers have stored.
+// Without membarrier, and under ThreadSanitizer, which does not know membarrier, the publisher's store is sequentially
+// consistent.
 //
-// readers_test.cc goes through all interleavings of the two.
+// readers_test.cc runs a publisher and a thread that replaces a list in all interleavings.
 
 #pragma once
 
@@ -23,14 +24,14 @@ namespace keel::events::internal {
 struct Snapshot;
 class Subscriber;
 
-// One call of publish() that is running on a thread, or has run: the list that it reads and the subscriber that it
-// calls. Only that thread writes it.
+// The state of one call of publish() that is running on a thread, or has ended: the list that the call reads and the
+// subscriber that it calls. Only that thread writes the Frame.
 struct alignas(64) Frame {
   bool is_free() const noexcept { return snapshot.load(std::memory_order_relaxed) == nullptr; }
 
   std::atomic<const Snapshot*> snapshot = nullptr;
   std::atomic<const Subscriber*> calling = nullptr;
-  std::atomic<Frame*> inner = nullptr;  // It is made when a handler first publishes, and then kept.
+  std::atomic<Frame*> inner = nullptr;  // Made when a handler first publishes, and then kept.
 };
 
 // The counts of the events of one topic on one thread.
@@ -41,16 +42,16 @@ struct Totals {
   std::uint64_t published = 0, delivered = 0, failed = 0, dropped = 0;
 };
 
-inline constexpr std::uint32_t topics_max = 1024;  // The most topics in a process at a time.
+inline constexpr std::uint32_t topics_max = 1024;  // The maximum number of topics in a process at a time.
 
 // The state that Readers keeps for one thread. A thread that ends leaves its Reader to a later thread.
 class Reader {
  public:
   explicit Reader(bool has_barrier);
 
-  // The calls of publish() on this thread, from the outermost to the innermost; running ones come first. Without the
-  // barrier the outermost frame must never look free, because a publisher that finds it free does not check the other
-  // frames.
+  // The calls of publish() on this thread, from the outermost to the innermost; the frames of running calls come first.
+  // Without the barrier, the outermost frame must never look free while another frame is in use, because a publisher
+  // that finds it free does not check the other frames.
   Frame& outermost() noexcept { return outermost_; }
   Frame& first_free();
   Counts& counts(std::uint32_t topic) const noexcept { return counts_[topic]; }
@@ -96,8 +97,8 @@ struct Publishing {
   static void calls(Frame& frame, const Subscriber& subscriber) noexcept { announce(frame.calling, &subscriber); }
   static void end(Frame& frame) noexcept {
     frame.calling.store(nullptr, std::memory_order_release);
-    // Announced: a leaving publisher checks whether the list has been replaced, and a thread that replaces the list
-    // checks who still reads it.
+    // The end is announced, too: a publisher that ends checks whether the list has been replaced, and a thread that
+    // replaces the list checks which publishers still read the list.
     announce(frame.snapshot, static_cast<const Snapshot*>(nullptr));
   }
 
@@ -113,7 +114,7 @@ struct Publishing {
   }
 };
 
-// After this, every publisher that does not see the earlier changes is seen by the queries below.
+// After this call, the queries below see every publisher that does not see the changes made before the call.
 void pass_barrier() noexcept;
 bool is_read(const Snapshot& snapshot) noexcept;
 bool is_called(const Subscriber& subscriber) noexcept;

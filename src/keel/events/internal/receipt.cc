@@ -54,8 +54,8 @@ Result<> Receipt::Arrival::take() noexcept {
   return {};
 }
 
-// After this, nothing is posted any more to a loop that may end before the handlers do. When everything is decided, the
-// job that reports it is already posted.
+// After this call, nothing more is posted to the loop, which may end before the handlers do. If every delivery is
+// already decided, the job that reports this has already been posted.
 void Receipt::Arrival::cancel(Leaf& leaf) noexcept {
   auto& arrival = static_cast<Arrival&>(leaf);
   Receipt& receipt = arrival.receipt_;

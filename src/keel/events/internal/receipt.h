@@ -1,8 +1,8 @@
 // The outcome of one event that a publisher waits for: publish_and_wait() makes a Receipt, and every executor that
-// still has to handle the event decides it once.
+// still has to handle the event decides its delivery once.
 //
-// Ownership: by count: shared by the publisher and each undecided delivery. A publisher can therefore stop waiting
-//            while the deliveries continue.
+// Ownership: counted; shared by the publisher and each undecided delivery. A publisher can therefore stop waiting while
+//            the deliveries continue.
 
 #pragma once
 
@@ -23,15 +23,15 @@ class Receipt final : private Job {
  public:
   class Arrival;
 
-  // The publisher makes it. It waits on the executor that is current at that time.
+  // Called by the publisher, which must wait on the executor that is current at the time of this call.
   static Receipt& make();
   // Releases the publisher's share.
   void release() noexcept;
 
-  // Adds an outcome that does not wait for an executor.
+  // Adds an outcome that is known without waiting for an executor.
   void note(Outcome outcome) noexcept { counts_[static_cast<int>(outcome)].fetch_add(1, std::memory_order_relaxed); }
-  // Announces a delivery that is decided later, on any thread. That thread does not touch the receipt after its
-  // decision.
+  // Announces a delivery that is decided later, on any thread. The deciding thread does not touch the receipt after it
+  // has decided.
   void expect() noexcept;
   void decide(Outcome outcome) noexcept;
 
@@ -51,7 +51,7 @@ class Receipt final : private Job {
   Arrival* waiting_ = nullptr;  // Used only on the home executor.
 };
 
-// Waits until everything is decided; once for each receipt.
+// Waits until all expected deliveries are decided. Can be awaited once for each receipt.
 class Receipt::Arrival : public Leaf {
  public:
   using Value = void;

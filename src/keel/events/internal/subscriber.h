@@ -1,7 +1,8 @@
 // A handler that is subscribed to a topic: how to call it, and its lifetime.
 //
-// Ownership: by count: the list of the topic's subscribers (until nobody reads an old one), the Subscription, and each
-//            posted job of the mailbox. The handler itself ends with end() of the Subscription.
+// Ownership: by count. The owners are the topic's list of subscribers (an old list until no thread reads it), the
+//            Subscription, and each posted job of the mailbox. The handler itself is destroyed by end() of the
+//            Subscription.
 
 #pragma once
 
@@ -28,8 +29,9 @@ struct EventType;
 
 class Subscriber {
  public:
-  // Passes an event to the subscriber. Returns 1 when the handler has handled it within this call, else 0. `awaited`:
-  // the call comes from publish_and_wait(), which waits for all handlers; null: from publish().
+  // Passes an event to the subscriber. Returns 1 when the handler has handled the event within this call, else 0.
+  // `awaited` is null if the call comes from publish(); it is not null if the call comes from publish_and_wait(), which
+  // waits for all handlers.
   using Call = unsigned (*)(Subscriber& subscriber, const void* event, Awaited* awaited) noexcept;
   // Set for a handler that returns a Task, else null.
   using Run = Task<> (*)(Subscriber& subscriber, const void* event);
@@ -59,17 +61,17 @@ class Subscriber {
   // Counts and reports a failure of the handler.
   void failed(Error&& error) const noexcept;
   void failed(Error&& error, Awaited* awaited) const noexcept;
-  // For the executor.
+  // Puts a copy of the event into the mailbox, for the executor.
   void enqueue(const void* event, Awaited* awaited) const noexcept;
 
-  // The first is called when a Task of the handler begins, and the second when it has ended.
+  // pin() is called when a Task of the handler begins, and unpin() when that Task has ended.
   void pin() noexcept { tasks_.begin(); }
   void unpin() noexcept;
   bool has_tasks() const noexcept { return !tasks_.is_zero(); }
 
   std::atomic<Call> call;
   const Run run;
-  bool is_listed = true;  // Belongs to the topic, under its lock.
+  bool is_listed = true;  // Used by the topic, under its lock.
 
  protected:
   Subscriber(TopicCore& topic, const EventType& type, const SubscribeOptions& options, Call how, Run task);
@@ -79,13 +81,14 @@ class Subscriber {
   friend class TasksEnded;
   TopicCore& topic_;
   const int priority_;
-  std::atomic<std::uint32_t> owners_ = 2;  // Owned by the list and the Subscription.
+  std::atomic<std::uint32_t> owners_ = 2;  // There are two owners at first: the list and the Subscription.
   Countdown tasks_;
   TasksEnded* awaits_tasks_ = nullptr;
   std::unique_ptr<Mailbox> mailbox_;  // Used with an executor.
 };
 
-// Waits until no Task of the handler is running. No new one can begin, because the subscriber has left the list.
+// Waits until no Task of the handler is running. By then no new Task can begin, because the subscriber has left the
+// list.
 class TasksEnded : public Leaf {
  public:
   using Value = void;
@@ -123,7 +126,7 @@ class Awaited {
     tasks_.push_back(&subscriber);
     subscriber.pin();
   }
-  // The first handler whose Task has not been run; null when none is left.
+  // The first handler whose Task has not been run; null when no Task is left to run.
   Subscriber* task() const noexcept { return next_ < tasks_.size() ? tasks_[next_] : nullptr; }
   void task_ended() noexcept { tasks_[next_++]->unpin(); }
 

@@ -15,7 +15,7 @@
 namespace keel::events::internal {
 namespace {
 
-// How many old lists may wait for the barrier that the next ending subscription needs anyway.
+// The maximum number of old lists that wait for the next barrier; the end of a subscription executes a barrier anyway.
 constexpr int unfenced_max = 16;
 
 constexpr std::size_t bytes_of(std::size_t size) noexcept {
@@ -60,8 +60,8 @@ TopicCore::~TopicCore() {
 template <bool has_barrier>
 inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const void* event, Awaited* awaited) noexcept {
   unsigned delivered = 0;
-  // There are four call sites, so that each of them mostly calls the same handler as before when handlers of several
-  // types take turns.
+  // The loop is unrolled into four call sites: when handlers of several types take turns, each call site then mostly
+  // calls the same handler as the time before.
 #pragma GCC unroll 4
   for (Subscriber* const* at = list.begin(); *at != nullptr; ++at) {
     Subscriber& subscriber = **at;
@@ -71,8 +71,8 @@ inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const v
   return delivered;
 }
 
-// Only the reader and its frame are kept in registers while handlers run; other values are read again, which is cheaper
-// than saving them.
+// Only the reader and its frame are kept in registers while handlers run; other values are read again afterwards, which
+// costs less than saving them.
 template <bool has_barrier>
 inline void TopicCore::end_publishing(Reader& reader, Frame& frame, std::size_t count, unsigned delivered) noexcept {
   const Snapshot* const read = frame.snapshot.load(std::memory_order_relaxed);
@@ -110,7 +110,8 @@ inline unsigned TopicCore::publish_here(const void* events, std::size_t count, A
   return publish_in<false>(reader, frame, events, count, awaited);
 }
 
-// The fast path: not called from a handler, and one subscriber. It saves one register.
+// The fast path is for a topic with one subscriber and for a call that does not come from a handler; it saves only one
+// register.
 void TopicCore::publish(const void* event) noexcept {
   Reader* const reader = current_reader;
   if (reader == nullptr || !reader->outermost().is_free()) [[unlikely]] {
@@ -273,7 +274,7 @@ void TopicCore::end(Subscriber& subscriber) noexcept {
   subscriber.release();
 }
 
-// Frees the oldest lists, up to the first one that is still read. Neither locks nor waits, because publishers call it.
+// Frees the oldest lists, up to the first list that is still read. Neither locks nor waits, because publishers call it.
 void TopicCore::collect() noexcept {
   if (!turn_.ask()) return;
   Snapshot* const first = oldest_;

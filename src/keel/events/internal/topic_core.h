@@ -23,14 +23,14 @@ class Kept;
 class Reader;
 class TopicCore;
 
-// A list of subscribers, which does not change while it is in use; in memory it is followed by the subscribers, highest
-// priority first, and a null pointer.
+// A list of subscribers, which does not change while it is in use. In memory, this struct is followed by the
+// subscribers, highest priority first, and then by a null pointer.
 struct Snapshot {
   std::size_t size = 0;
   TopicCore* topic = nullptr;
   // The members below are used once this list has been replaced.
   Snapshot* next = nullptr;  // The list that has replaced this one.
-  // The subscriber that is in this list but in no later one; it is released together with this list.
+  // The subscriber that is in this list but in no later list; it is released together with this list.
   Subscriber* retired = nullptr;
 
   Subscriber** begin() const noexcept { return reinterpret_cast<Subscriber**>(const_cast<Snapshot*>(this) + 1); }
@@ -51,26 +51,28 @@ class TopicCore {
   Task<Delivery> publish_and_wait(const void* event);
 
   Subscription add(Subscriber& subscriber);
-  // Keeps the last events from now on, for later subscribers. A Bug when somebody has already subscribed, or when it is
-  // called twice.
+  // Keeps the last events from now on, for later subscribers. Throws a Bug if there was a subscription before, or if
+  // keep() is called a second time.
   void keep(std::size_t last);
-  // The topic whose list handlers join: this one, or the inner one of a topic that keeps events.
+  // The topic whose list handlers join: this topic, or its inner topic if it keeps events.
   TopicCore& listened() noexcept;
-  // Like add(), but first passes on the last `replay` kept events. `subscriber` belongs to listened().
+  // Does what add() does, and passes the last `replay` kept events to `subscriber` before any later event. `subscriber`
+  // belongs to listened().
   Subscription subscribe(Subscriber& subscriber, std::size_t replay);
-  // Used by Kept: takes the list of subscribers while `lock` is held, releases it, and then calls them. Returns the
-  // number of handlers that succeeded; does not change the counts.
+  // Used by Kept: takes the list of subscribers while `lock` is held, releases `lock`, and then calls the subscribers.
+  // Returns the number of handlers that succeeded; does not change the counts.
   unsigned publish_kept(const void* event, Awaited* awaited, std::unique_lock<std::recursive_mutex>& lock) noexcept;
   void replay(Subscriber& subscriber, const void* event) noexcept;
-  // Removes the subscriber from the list: a publish() that begins after this does not call it. Idempotent.
+  // Removes the subscriber from the list: a publish() that begins after unlist() does not call the subscriber.
+  // Idempotent.
   void unlist(Subscriber& subscriber) noexcept;
-  // Waits for calls that are running on other threads; returns false immediately when this is called from inside such a
-  // call.
+  // Waits for calls that are running on other threads; returns false immediately when the caller is inside such a call
+  // itself.
   bool wait_uncalled(const Subscriber& subscriber) const noexcept;
   // Ends the subscription, waits for the handler unless the call comes from inside it, and destroys the handler.
   void end(Subscriber& subscriber) noexcept;
 
-  // While the lock is held, no subscription begins or ends; publishers do not notice.
+  // While the returned lock is held, no subscription begins or ends, but publishers continue.
   std::unique_lock<std::mutex> hold_list() const { return std::unique_lock(mutex_); }
 
   void report(const Error& error) const noexcept { report_(error); }
@@ -79,7 +81,7 @@ class TopicCore {
   const EventType& type() const noexcept { return type_; }
 
  private:
-  // Each returns how many handlers have handled an event in this call.
+  // Each of these functions returns how many handlers have handled an event within its call.
   template <bool has_barrier>
   [[gnu::always_inline]] static unsigned call_each(Frame& frame, const Snapshot& list, const void* event,
                                                    Awaited* awaited) noexcept;
@@ -103,16 +105,17 @@ class TopicCore {
   const EventType& type_;
   const Function<void(const Error&)> report_;
 
-  // Replaced lists are freed in their order, by the thread that has the turn: earlier lists may contain the same
+  // The thread that has the turn frees replaced lists, the oldest first, because an older list may contain the same
   // subscribers.
   Turn turn_;
-  Snapshot* oldest_;                     // Used by the thread that has the turn.
-  std::atomic<const Snapshot*> fenced_;  // Older lists were replaced before the last barrier.
-  // Guards changes of the list, and the members below. No handler's code runs while it is held.
+  Snapshot* oldest_;  // Used by the thread that has the turn.
+  // All lists that are older than this one were replaced before the last barrier.
+  std::atomic<const Snapshot*> fenced_;
+  // Guards changes of the list, and the members below. No handler's code runs while mutex_ is held.
   mutable std::mutex mutex_;
   int unfenced_ = 0;  // How many lists were replaced since the last barrier.
   std::atomic<Kept*> kept_ = nullptr;
-  Subscription keeping_;  // Of it.
+  Subscription keeping_;  // The subscription of *kept_.
 };
 
 }  // namespace keel::events::internal

@@ -1,5 +1,5 @@
-// Lets one thread at a time do work that several threads request, without any of them waiting: a request that comes
-// while another thread does the work makes that thread do it once more.
+// Lets one thread at a time do work that several threads request, without any of them waiting: if a request comes while
+// another thread does the work, that thread does the work once more.
 
 #pragma once
 
@@ -14,8 +14,9 @@ namespace keel::events::internal {
 template <class Atomics = StandardAtomics>
 class BasicTurn {
  public:
-  // True: the caller has the turn; it works, and calls give_back() until that returns true. False: another thread has
-  // the turn. That thread runs once more, and then sees everything that the caller did before this call.
+  // True: the caller has the turn. The caller then does the work and calls give_back(), and repeats both until
+  // give_back() returns true. False: another thread has the turn. That thread does the work once more, and then sees
+  // everything that the caller did before this call.
   bool ask() noexcept { return asked_.fetch_add(1, std::memory_order_acq_rel) == 0; }
   // False: another thread has asked in the meantime, and the caller keeps the turn.
   bool give_back() noexcept {

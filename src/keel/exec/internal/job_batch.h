@@ -1,9 +1,9 @@
-// keel/exec/internal/job_batch.h — the jobs that one thread has taken and not begun; other threads may take jobs from
-// it.
+// keel/exec/internal/job_batch.h — the jobs that one thread has taken but not begun; other threads may take jobs from
+// the batch.
 //
-// Jobs leave in order, whichever thread takes them. One atomic word holds the number of the current fill, how many jobs
-// it had, and how many have left. The owner changes it by addition, other threads by compare-and-exchange, which fails
-// if a fill has ended in between.
+// Jobs leave in order, whichever thread takes them. One atomic word holds the number of the current fill, the number of
+// jobs in that fill, and how many of these jobs have left. The owner changes the word by addition, other threads by
+// compare-and-exchange, which fails if the fill has ended in the meantime.
 
 #pragma once
 
@@ -22,24 +22,24 @@ class BasicJobBatch {
  public:
   static constexpr std::size_t size_max = size;
 
-  // The owner calls these when no job is left: put() for each job, then publish().
+  // The owner fills the batch when no job is left: put() for each job, then publish().
   void put(std::size_t i, Job& job) noexcept { jobs_[i].store(&job, std::memory_order_relaxed); }
   void publish(std::size_t count) noexcept {
     const std::uint64_t fill = (claim_.load(std::memory_order_relaxed) >> 32) + 1;
     claim_.store(fill << 32 | count << 16, std::memory_order_release);
   }
 
-  // The owner's next job; null when none is left.
+  // The owner's next job; null when no job is left.
   Job* take() noexcept {
     const std::uint64_t claim = claim_.fetch_add(1, std::memory_order_relaxed);
     const std::size_t i = next_of(claim);
     const std::size_t count = count_of(claim);
     if (i >= count) return nullptr;
-    // Another processor has written the jobs: the cache lines of the next ones are fetched while this one runs.
+    // Another processor has written the jobs, so the cache line of a later job is fetched while this job runs.
     if (i + 2 < count) __builtin_prefetch(jobs_[i + 2].load(std::memory_order_relaxed), 1);
     return jobs_[i].load(std::memory_order_relaxed);
   }
-  // Takes a job on a thread other than the owner's; null when none is left.
+  // Takes a job on a thread other than the owner's; null when no job is left.
   Job* steal() noexcept {
     std::uint64_t claim = claim_.load(std::memory_order_acquire);
     while (next_of(claim) < count_of(claim)) {

@@ -1,11 +1,11 @@
 // keel/exec/internal/job_lanes.h — waiting jobs: first in, first out, for each priority.
 //
 // High comes before Normal, and Normal before Low. However, after 16 jobs in a row were taken from other lanes while a
-// lane had a waiting job, that lane is next, so that no lane starves: its oldest job is the 17th, or the 18th if two
-// lanes reach this point together.
+// lane had a waiting job, that lane is next, so that no lane starves: its oldest job is the 17th job taken, or the 18th
+// if two lanes reach this point together.
 //
-// Never allocates after construction: each lane keeps its next jobs as pointers in a ring, so that taking one does not
-// touch the jobs after it, and links the jobs that do not fit into the ring.
+// Never allocates after construction: each lane keeps its next jobs as pointers in a ring, so that taking a job does
+// not touch the jobs after it, and links the jobs that do not fit into the ring.
 //
 // Threads: one at a time.
 
@@ -27,7 +27,7 @@ class JobFifo {
   JobFifo& operator=(const JobFifo&) = delete;
 
   void push(Job& job) noexcept;
-  // Null when nothing waits.
+  // Null when no job waits.
   Job* pop() noexcept;
   bool empty() const noexcept { return head_ == tail_; }
 
@@ -36,7 +36,7 @@ class JobFifo {
   const std::size_t mask_;
   std::size_t head_ = 0;  // Number of jobs taken from the ring.
   std::size_t tail_ = 0;  // Number of jobs put into the ring.
-  Job* first_ = nullptr;  // The first job after the ring.
+  Job* first_ = nullptr;  // The first job that did not fit into the ring.
   Job** last_ = &first_;
 };
 
@@ -44,7 +44,7 @@ class JobLanes {
  public:
   static constexpr int passes_max = 16;
 
-  // `ring`: for the lane of Normal, rounded up to a power of two.
+  // `ring` is the size of the Normal lane's ring, rounded up to a power of two.
   explicit JobLanes(std::size_t ring);
 
   void push(Job& job, Priority priority) noexcept;
@@ -54,7 +54,7 @@ class JobLanes {
  private:
   struct Lane {
     JobFifo jobs;
-    int passed = 0;  // How many jobs of other lanes were taken while its oldest job was waiting.
+    int passed = 0;  // The number of jobs of other lanes that were taken while this lane's oldest job was waiting.
   };
   Job* take(Lane& from) noexcept;
 

@@ -1,7 +1,7 @@
 // keel/exec/internal/parker.h — one thread that sleeps until another wakes it: a futex (futex(2)).
 //
-// An unpark() that comes first is kept: the next park() returns immediately. After park(), the thread sees what was
-// done before each unpark() that this park() consumes. park() may be called by only one thread.
+// An unpark() that comes before park() is kept: the next park() returns immediately. After park(), the thread sees what
+// was done before each unpark() that this park() consumes. park() may be called by only one thread.
 
 #pragma once
 
@@ -10,7 +10,6 @@
 
 namespace keel::internal {
 
-// See futex(2).
 void futex_sleep_while(const void* at, std::uint32_t value) noexcept;
 void futex_wake_one(const void* at) noexcept;
 
@@ -36,8 +35,8 @@ class BasicParker {
     if (state_.compare_exchange_strong(now, parked, std::memory_order_relaxed, std::memory_order_relaxed)) {
       while (state_.load(std::memory_order_relaxed) == parked) state_.sleep_while(parked);
     }
-    // An exchange instead of a store, because an unpark() may have come in the meantime, which is consumed here. The
-    // exchange also makes the writes before that unpark() visible.
+    // This is an exchange instead of a store, because an unpark() may have come in the meantime; the exchange consumes
+    // that unpark(). The exchange also makes the writes before that unpark() visible.
     state_.exchange(neither, std::memory_order_acquire);
   }
   void unpark() noexcept {

@@ -8,7 +8,8 @@ namespace keel {
 namespace {
 
 constexpr Duration spin_least = 1_us;
-constexpr Duration spin_most = 50_us;  // The total time of falling asleep, waking up and getting back to a processor.
+// About the time that a thread takes to fall asleep, wake up and get a processor again.
+constexpr Duration spin_most = 50_us;
 constexpr unsigned looks_per_clock = 4;
 constexpr unsigned gather_looks = 4;  // All pauses together take less than a microsecond.
 constexpr unsigned gather_pauses = 4;
@@ -21,7 +22,7 @@ constexpr std::size_t jobs_per_searcher = 16;
 ThreadPool::State::State(ThreadPoolOptions&& from)
     : options(std::move(from)),
       threads_max(std::max(options.threads, options.threads_max)),
-      // On a single processor a spinning thread blocks the thread that it waits for.
+      // On a single processor, a spinning thread keeps the thread that it waits for from running.
       has_processors(std::thread::hardware_concurrency() > 1),
       lanes(options.queue_max),
       utilisation({.threads_min = options.threads,
@@ -47,7 +48,7 @@ ThreadPool::State::Lock ThreadPool::State::enter() const noexcept {
 
 bool ThreadPool::State::has_room(std::size_t count) const noexcept {
   const std::size_t most = options.queue_max;
-  // Far from the limit the batches need not be counted.
+  // If the queue is far below its limit, the jobs in the batches need not be counted exactly.
   if (lanes.size() + workers.size() * internal::JobBatch::size_max + count <= most) return true;
   return count <= most && queued() <= most - count;
 }
@@ -170,7 +171,7 @@ void ThreadPool::State::spin(Worker& me) const noexcept {
 }
 
 // A thread continues to spin before it sleeps if work arrived soon after an earlier sleep. Otherwise a thread that once
-// sleeps too early delays the threads that wait for it, and then sleeps every time.
+// went to sleep too early would delay the threads that wait for it, and would go to sleep early every time.
 void ThreadPool::State::park(Worker& me) const noexcept {
   const Instant began = Host::system().now();
   me.parker.park();
@@ -178,8 +179,8 @@ void ThreadPool::State::park(Worker& me) const noexcept {
   me.spin_for = was_short ? spin_most : std::max(me.spin_for / 2, spin_least);
 }
 
-// Each lock costs the posting thread as much as several jobs: the cache lines of the queue move to the other processor
-// and back.
+// Each time that another thread takes the lock, the cache lines of the queue move to another processor and back, which
+// costs the posting thread as much time as several jobs.
 void ThreadPool::State::gather() const noexcept {
   for (unsigned i = 0; i < gather_looks && waiting.load(std::memory_order_relaxed) < gathered; ++i) {
     for (unsigned pause = 0; pause < gather_pauses; ++pause) internal::spin_pause();

@@ -1,13 +1,14 @@
 // keel/exec/internal/pool_state.h — the state that the threads of a ThreadPool share, and the rules by which they sleep
 // and wake.
 //
-// Everything except the atomics is guarded by `mutex`. Every thread is in one of four states: it runs jobs (is_busy),
-// it searches (awake without a job, counted in `searching`), it sleeps (in the stack `asleep`), or it ends. Invariants:
+// Everything except the atomics is guarded by `mutex`. Every thread is in one of four states. It runs jobs (is_busy);
+// it searches, which means that it is awake without a job (counted in `searching`); it sleeps (in the stack `asleep`);
+// or it ends. Invariants:
 //
-//   A thread sleeps only when no job waits and no batch has a job left. It finds that out under the lock.
-//   A batch has more than one job only when nobody sleeps, so that whoever comes to sleep will look into it.
-//   A job that comes while somebody sleeps wakes one, unless one searches for every 16 jobs that wait.
-//   A thread that finds a job while more wait wakes the next.
+//   A thread sleeps only when no job waits and no batch has a job left. It checks both under the lock.
+//   A batch has more than one job only when no thread sleeps, so that each thread checks the batch before it sleeps.
+//   A job that arrives while a thread sleeps wakes a thread, unless one thread searches for every 16 jobs that wait.
+//   A thread that finds a job while more jobs wait wakes the next thread.
 
 #pragma once
 
@@ -38,31 +39,31 @@ struct alignas(64) ThreadPool::Worker {
   internal::JobBatch batch;
   SingleWriterCounter executed;
   internal::Parker parker;
-  std::unique_ptr<Thread> thread;  // Null: there is no thread now.
+  std::unique_ptr<Thread> thread;  // Null: this worker has no thread now.
 
   // Guarded by the lock.
-  Worker* below = nullptr;  // Next lower one in the stack of sleeping workers.
-  bool is_busy = false;     // Whether it has jobs.
-  bool is_called = false;   // Whether it was woken to search for jobs.
-  bool leaves = false;      // Whether it was woken to end.
+  Worker* below = nullptr;  // The next lower worker in the stack of sleeping workers.
+  bool is_busy = false;     // Whether the worker has jobs.
+  bool is_called = false;   // Whether the worker was woken to search for jobs.
+  bool leaves = false;      // Whether the worker was woken to end.
 
   // Used only by the worker itself.
-  std::size_t take_max = 1;       // The most jobs that are taken together.
-  std::size_t taken = 0;          // Jobs taken last time.
+  std::size_t take_max = 1;       // The most jobs that the worker takes together.
+  std::size_t taken = 0;          // The number of jobs that the worker took last time.
   Duration spin_for;              // How long a thread polls for work before it sleeps.
   unsigned turns = 0;             // The number of times that the thread has taken jobs.
-  const Job* followed = nullptr;  // The job of its batch whose time is measured.
+  const Job* followed = nullptr;  // The job of the worker's batch whose time is measured.
   Instant followed_at;
-  unsigned follow_every = 0;  // The result of measuring; 0: nothing new.
+  unsigned follow_every = 0;  // The new value for State::follow_every; 0: unchanged.
 };
 
-// A job for the executor that a pool may use instead of threads; one for each job of the pool.
+// The job that a pool without threads posts to its executor, once for each job of the pool.
 struct ThreadPool::Errand : Job, Link {
   Errand(ThreadPool& p, Job* d) noexcept : Job(&run), pool(&p), due(d) {}
   static void run(Job& job) noexcept;
 
   ThreadPool* pool;  // Null: stopped.
-  Job* due;          // The job that is now due. Null: the next waiting job.
+  Job* due;          // The delayed job that is due; null: run the next waiting job.
 };
 
 struct ThreadPool::State {
@@ -78,10 +79,11 @@ struct ThreadPool::State {
   void push(Job& job, Priority priority) noexcept;
   void push_all(Job& first, Job& last, Priority priority) noexcept;
   bool fill(Worker& me) noexcept;   // Moves waiting jobs to `me`. False: no job waits.
-  bool steal(Worker& me) noexcept;  // `me` takes a job that another worker has taken and not begun.
+  bool steal(Worker& me) noexcept;  // Moves a job that another worker has taken but not begun to `me`.
   void sleep(Worker& me) noexcept;
-  Worker& wake_one() noexcept;       // Wakes the worker that fell asleep last.
-  Worker* call_searcher() noexcept;  // The worker to unpark() after the lock is released; null: none has to be woken.
+  Worker& wake_one() noexcept;  // Wakes the worker that began to sleep last.
+  // The worker to unpark() after the lock is released; null: no worker has to be woken.
+  Worker* call_searcher() noexcept;
   bool is_idle() const noexcept { return asleep_count == threads && lanes.size() == 0 && discarding == 0; }
   void note_idle() noexcept;
   void finish() noexcept;
@@ -91,7 +93,7 @@ struct ThreadPool::State {
   void park(Worker& me) const noexcept;
   void gather() const noexcept;  // Gives threads that post many jobs a moment to post more.
 
-  // Data that is read for every job is kept apart from data that every post changes.
+  // Data that is read for every job is in other cache lines than the data that every post changes.
   std::atomic<bool> is_discarding{false};
   std::atomic<std::uint64_t> in_caller{0};       // Jobs that ran in their caller.
   std::atomic<unsigned> caller_follow_every{1};  // One in this many of the jobs that ran in their caller is measured.
@@ -102,14 +104,14 @@ struct ThreadPool::State {
 
   alignas(64) mutable std::mutex mutex;
   internal::JobLanes lanes;
-  std::vector<std::unique_ptr<Worker>> workers;  // threads_max of them.
-  int threads = 0;                               // The number of threads, without those that are leaving.
+  std::vector<std::unique_ptr<Worker>> workers;  // There are threads_max workers.
+  int threads = 0;                               // The number of threads, without threads that are leaving.
   int searching = 0;
   int asleep_count = 0;
   Worker* asleep = nullptr;
   bool is_stopping = false;
   int discarding = 0;        // Calls of stop() that may still run delayed jobs.
-  bool is_finished = false;  // Every thread is to end.
+  bool is_finished = false;  // True: every thread has to end.
   std::uint64_t refused = 0;
   std::uint64_t discarded = 0;
   internal::Utilisation utilisation;
@@ -122,16 +124,16 @@ struct ThreadPool::State {
   unsigned follow_every = 1;
   unsigned follow_in = 0;
 
-  // The clock: a thread for delayed jobs and for changes of size.
+  // The clock: a thread that posts delayed jobs when they are due and changes the number of threads.
   std::condition_variable clock;
   std::mutex clock_start;  // Held while the clock is started, and locked before `mutex`.
   std::unique_ptr<Thread> clock_thread;
   bool has_clock = false;
   std::multimap<Instant, Job*> delayed;
-  bool is_scaling = false;              // All threads were busy, or there are more than the minimum.
+  bool is_scaling = false;              // All threads were busy, or there are more threads than the minimum.
   Instant scale_at = Instant::never();  // The end of the current interval.
 
-  List<Errand> errands;  // Errands on their way, when the pool has no threads.
+  List<Errand> errands;  // The errands that a pool without threads has posted and that have not run.
 
   alignas(64) std::atomic<std::size_t> waiting{0};  // lanes.size(), for spinning workers.
 };

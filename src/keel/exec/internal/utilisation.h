@@ -1,12 +1,12 @@
 // keel/exec/internal/utilisation.h — measures how busy the threads of a pool are, and decides whether it needs more or
 // fewer.
 //
-// Utilisation is the share of the threads' time in which they did not sleep, measured over consecutive intervals. One
-// thread more: when utilisation was above `grow_above` in an interval, and jobs wait at its end. One thread fewer: when
-// utilisation was below `shrink_below` in 16 intervals in a row. Between the two thresholds the number of threads does
-// not change.
+// Utilisation is the share of the threads' time in which they did not sleep, measured over consecutive intervals. A
+// thread is added when utilisation was above `grow_above` in an interval and jobs wait at the end of the interval. A
+// thread is removed when utilisation was below `shrink_below` in 16 intervals in a row. Between the two thresholds the
+// number of threads does not change.
 //
-// Threads: one at a time. It has no clock: every call is given the time.
+// Threads: one at a time. This code has no clock: the caller passes the time to every function.
 
 #pragma once
 
@@ -40,7 +40,7 @@ class Utilisation {
   // Ends the interval and begins the next; returns the change in the number of threads: 1, 0 or -1.
   int end(Instant now, bool jobs_wait) noexcept;
 
-  // The sum over all threads since the beginning.
+  // The time since the beginning in which threads did not sleep, summed over all threads.
   double busy_seconds(Instant now) noexcept {
     pass(now);
     return busy_seconds_;
@@ -53,7 +53,7 @@ class Utilisation {
   Instant at_;
   int threads_ = 0;
   int asleep_ = 0;
-  std::int64_t alive_ns_ = 0;  // The sum over all threads in this interval.
+  std::int64_t alive_ns_ = 0;  // The time in this interval during which threads existed, summed over all threads.
   std::int64_t asleep_ns_ = 0;
   double busy_seconds_ = 0;
   int calm_ = 0;  // Intervals in a row below `shrink_below`.

@@ -6,7 +6,7 @@
 
 namespace keel::internal {
 
-// The type that awaiting its result yields.
+// The type that results from awaiting what an F returns.
 template <class F>
 using AwaitedBy = typename std::remove_cvref_t<std::invoke_result_t<std::remove_reference_t<F>&>>::Value;
 
@@ -15,8 +15,8 @@ template <class F>
 constexpr void check_closure() noexcept {
   static_assert(
       std::is_lvalue_reference_v<F> || (std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>),
-      "a closure inside an awaiting expression captures only references and plain values, because GCC 12 destroys its "
-      "captures twice: pass the closure as a named variable, not a temporary");
+      "a closure inside an awaiting expression may capture only references and plain values, because GCC 12 destroys "
+      "other captures twice: any other closure must be a named variable, not a temporary");
 }
 
 }  // namespace keel::internal
