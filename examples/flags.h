@@ -1,5 +1,5 @@
-// The command line of the small examples: --listen=127.0.0.1:7000 --engine=auto|uring|epoll, and for some --to=ADDRESS
-// or --workers=N.
+// The command line of the small examples: --listen=127.0.0.1:7000 --engine=auto|uring|epoll, and, for some examples,
+// --to=ADDRESS or --workers=N.
 
 #pragma once
 
@@ -60,7 +60,8 @@ inline keel::Task<> listen_and_serve(keel::Worker& worker, const Flags& flags, S
   co_await serve(listener, flags);
 }
 
-// Runs until SIGINT or SIGTERM; returns the exit code. Uses at most `workers_max` workers, or one without the flag.
+// Runs until SIGINT or SIGTERM; returns the exit code. Uses at most `workers_max` workers; without the flag --workers,
+// one worker.
 inline int run_server(int argc, char** argv, Serve serve, int workers_max = 1) {
   const Flags flags(argc, argv, workers_max);
   const keel::Result<> result =

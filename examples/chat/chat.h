@@ -1,4 +1,5 @@
-// A chat room: every line of a member is sent to all, in the same order. A member that does not read is disconnected.
+// A chat room: sends every line from a member to all members, in the same order. A member that does not read its lines
+// is disconnected.
 
 #pragma once
 
@@ -18,22 +19,22 @@ using namespace keel;
 using Line = std::shared_ptr<const std::string>;
 constexpr std::size_t line_bytes_max = 1024;
 constexpr std::size_t lines_behind_max = 64;
-constexpr Duration patience = 10_s;  // The longest time to wait until a member accepts one line.
+constexpr Duration patience = 10_s;  // The time limit for sending one line to a member.
 
 struct Room {
   void say(std::string text) {
     const Line line = std::make_shared<const std::string>(std::move(text));
     for (Channel<Line>& member : members) {
-      if (!member.try_send(Line(line))) member.close();  // The channel is full: the member has read too slowly.
+      if (!member.try_send(Line(line))) member.close();  // The channel is full because the member reads too slowly.
     }
   }
-  std::list<Channel<Line>> members;  // The lines that each member has not yet been sent.
+  std::list<Channel<Line>> members;  // The lines that have not been sent to each member yet.
 };
 
 inline Task<> listen_to(Stream& peer, Room& room, Channel<Line>& lines) {
   while (true) {
     const Chunk line = co_await peer.read_until("\n", line_bytes_max);
-    if (line.empty()) co_return lines.close();  // The member has left: send it the rest.
+    if (line.empty()) co_return lines.close();  // The member has left: tell() still sends the lines in its channel.
     room.say(std::string(line));
   }
 }

@@ -1,4 +1,4 @@
-// A chat room, until SIGINT: chat --listen=127.0.0.1:7002 --engine=auto, then nc 127.0.0.1 7002
+// A chat room that runs until SIGINT: chat --listen=127.0.0.1:7002 --engine=auto, then nc 127.0.0.1 7002
 
 #include "../flags.h"
 #include "chat.h"

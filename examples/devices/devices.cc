@@ -25,7 +25,7 @@ Task<std::string> Devices::who_is_it(const sessions::Greeting& device) const {
 }
 
 // A reading is acknowledged only after it is stored, so an acknowledged reading is never lost. The device's next
-// reading waits until then.
+// reading waits until this reading is stored.
 Task<> Devices::keep(sessions::Session& device, Reading reading) {
   const std::string name(device.name());
   co_await database_.execute(

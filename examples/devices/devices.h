@@ -1,4 +1,5 @@
-// Devices that report temperatures and receive alarms: their sessions, and the last values in a database.
+// Devices report temperatures and receive alarms; this service has a session for each device, and stores the last
+// reading of each device in a database.
 
 #pragma once
 

@@ -12,14 +12,14 @@ using namespace keel;
 
 inline Task<> talk(Stream peer) {
   while (true) {
-    const Chunk chunk = co_await peer.receive();  // Borrowed until the next receive().
-    if (chunk.empty()) co_return;                 // The peer has finished writing; so have we.
+    const Chunk chunk = co_await peer.receive();  // The bytes are valid until the next receive().
+    if (chunk.empty()) co_return;                 // The peer has finished writing; co_return closes this side too.
     co_await peer.write(chunk);
   }
 }
 
 inline Task<> serve(Listener& listener) {
-  Scope connections;  // They end before serve() does, whatever ends it.
+  Scope connections;  // On return or on an error, serve() first ends these connections.
   while (true) {
     Stream peer = co_await listener.accept();
     connections.spawn(talk(std::move(peer)), OnError::Ignore);

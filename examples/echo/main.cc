@@ -1,4 +1,4 @@
-// A TCP echo server, until SIGINT.
+// A TCP echo server that runs until SIGINT.
 //
 //   echo --listen=127.0.0.1:7000 --engine=auto --workers=4
 //   nc 127.0.0.1 7000

@@ -17,12 +17,13 @@ inline Task<> copy(Stream& from, Stream& to) {
     if (chunk.empty()) break;
     co_await to.write(chunk);
   }
-  to.shutdown_write();  // The other direction continues.
+  to.shutdown_write();  // The other direction continues after this direction ends.
 }
 
 inline Task<> forward(Stream client, Address address) {
-  Stream server = co_await Stream::connect(address);  // An error ends this task, and with it the client's connection.
-  co_await all(copy(client, server), copy(server, client));  // An error in one direction stops the other.
+  Stream server = co_await Stream::connect(address);  // An error ends this task, which closes the client's connection.
+  // An error in one direction also stops the other direction.
+  co_await all(copy(client, server), copy(server, client));
 }
 
 inline Task<> serve(Listener& listener, Address address) {

@@ -1,4 +1,4 @@
-// A port forwarder, until SIGINT.
+// A port forwarder that runs until SIGINT.
 //
 //   forwarder --listen=127.0.0.1:7001 --to=127.0.0.1:7000 --engine=auto
 

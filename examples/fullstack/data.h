@@ -1,4 +1,4 @@
-// The operations of api.yaml with the tag `data`, on a database.
+// The operations of api.yaml with the tag `data`, which store their data in a database.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 class Data final : public api::DataHandler {
  public:
-  // The session must outlive this.
+  // The session must outlive this object.
   explicit Data(keel::db::Session& session) : session_(session) {}
 
   keel::Task<api::CreateDataResponse> create_data(keel::http::Request& http,

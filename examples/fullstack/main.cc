@@ -1,5 +1,5 @@
-// SQLite, logs, metrics, health, drain: what app::App adds to the service. Its contract is at /openapi.json; the page
-// /docs shows it and can call it.
+// app::App adds SQLite, logs, metrics, health checks and draining to the service. The service's contract is at
+// /openapi.json; the page /docs shows the contract and can call the operations.
 
 #include "service.h"
 

@@ -1,4 +1,4 @@
-// A whole service: the operations of api.yaml, put together.
+// A whole service, which serves all operations of api.yaml.
 
 #pragma once
 

@@ -8,14 +8,14 @@ namespace {
 
 constexpr std::string_view no_such_user = "no user has this id";
 
-// The email address is the only value of a user that has to be unique.
+// The email address is the only member of a user that has to be unique.
 std::unexpected<Error> taken() { return fail(Code::Conflict, "email: another user has this address"); }
 
 }  // namespace
 
 Task<api::ListUsersResponse> Users::list_users(http::Request&, const api::ListUsersRequest& request) {
   api::UserPage page;
-  // Reads one more user than a page has, to know whether there is a next page.
+  // Reads one more user than fits on a page, to know whether there is a next page.
   page.items = co_await session_.query_many<api::User>(
       "select * from users where id > $after order by id limit $limit + 1", request);
   if (std::ssize(page.items) > request.limit) {

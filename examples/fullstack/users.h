@@ -1,4 +1,4 @@
-// The operations of api.yaml with the tag `users`, on a database.
+// The operations of api.yaml with the tag `users`, which store their data in a database.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 class Users final : public api::UsersHandler {
  public:
-  // The session must outlive this.
+  // The session must outlive this object.
   explicit Users(keel::db::Session& session) : session_(session) {}
 
   keel::Task<api::ListUsersResponse> list_users(keel::http::Request& http,

@@ -1,4 +1,4 @@
-// A service of one class; greeting_test.cc tests it.
+// A service that consists of one class; greeting_test.cc tests it.
 //
 //   greeting --network.http.port=8080
 //   curl http://127.0.0.1:8080/hello/Ada

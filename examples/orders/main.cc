@@ -1,11 +1,11 @@
-// A shop: products with pictures, and orders that take them out of stock, are paid through another server, or expire.
-// api.yaml defines requests and responses; orders.cc and products.cc implement them.
+// A shop. Products have pictures. An order takes products out of stock, and is then paid through another server,
+// canceled, or expires. api.yaml defines requests and responses; orders.cc and products.cc implement them.
 //
 //   export KEEL_SHOP__ADMIN_TOKEN=secret
 //   build/release/examples/orders/orders --config examples/orders/service.yaml
 //   open http://localhost:8080/docs
 //
-// Its database is a file. To use a PostgreSQL server instead, set these two variables:
+// By default, the database is a file. To use a PostgreSQL server instead, set these two variables:
 //
 //   export KEEL_DATABASE__TYPE=postgres KEEL_DATABASE__URL=postgres://me@localhost/shop
 //
@@ -24,7 +24,7 @@
 //   curl -i -X POST localhost:8080/orders/1/cancel
 //        the order, with 200 when it is cancelled by this, else 409
 //
-// For the administrator, with the token; a request without the token gets 401:
+// The administrator's request, with the token (without the token, the response is 401):
 //
 //   alias admin="curl -i -H 'Authorization: Bearer secret'"
 //   admin -X PUT localhost:8080/admin/products --json '{"sku":"tea","name":"Green tea","price_cents":500,"stock":50}'

@@ -11,8 +11,9 @@ using namespace keel;
 
 namespace {
 
-// The order in which every transaction changes the stock of products. If two transactions used different orders, they
-// could wait for each other, and PostgreSQL would abort one of them after a second.
+// The order in which every transaction changes the stock of products. If two transactions changed the stock in
+// different orders, the transactions could wait for each other, and PostgreSQL would abort one of them after one
+// second.
 std::vector<api::NewLine> by_sku(std::vector<api::NewLine> lines) {
   std::ranges::sort(lines, {}, &api::NewLine::sku);
   return lines;
@@ -24,7 +25,9 @@ Orders::Orders(app::App& app, Payments& payments)
     : database_(app.database()),
       payments_(payments),
       placed_(app.metrics().counter("shop_orders_placed_total", "Orders that were placed")),
-      sold_out_(app.metrics().counter("shop_orders_sold_out_total", "Orders refused for want of stock")),
+      sold_out_(app.metrics().counter("shop_orders_sold_out_total",
+                                      "Orders rejected because the product was not in "
+                                      "stock")),
       log_("shop.orders") {
   const Duration unpaid_max = app.settings<Settings>().shop.unpaid_max;
   app.every(10_s, "settle", [this] { return settle_all(); });
@@ -33,7 +36,7 @@ Orders::Orders(app::App& app, Payments& payments)
 
 Task<api::ListOrdersResponse> Orders::list_orders(http::Request&, const api::ListOrdersRequest& request) {
   api::ListOrdersRequest wanted = request;
-  ++wanted.limit;  // Reads one more order than a page has, to know whether there is a next page.
+  ++wanted.limit;  // Reads one more order than fits on a page, to know whether there is a next page.
   api::OrderPage page;
   page.orders = co_await read_many(wanted);
   if (std::ssize(page.orders) > request.limit) {
@@ -83,7 +86,7 @@ Task<api::CancelOrderResponse> Orders::cancel_order(http::Request&, const api::C
 }
 
 // After the first statement, the order can neither be canceled nor expire; if this function ends early, settle_all()
-// continues.
+// completes the payment later.
 Task<api::PayOrderResponse> Orders::pay_order(http::Request&, const api::PayOrderRequest& request) {
   co_await queries::begin_payment(database_, request.id);
   const Result<> settled = co_await attempt(settle(request.id));
@@ -130,7 +133,8 @@ Task<> Orders::expire_all(Duration unpaid_max) {
   for (const std::int64_t id : ids) co_await end(id, api::State::Open, api::State::Expired);
 }
 
-// The products of the order go back into stock, unless it is paid. False: the order's state is not `from`.
+// Ends the order: its products go back into stock, unless `to` is Paid. Returns false if the order's state is not
+// `from`.
 Task<bool> Orders::end(std::int64_t id, api::State from, api::State to) {
   auto change = [&](db::Transaction& transaction) -> Task<bool> {
     const auto ended = co_await queries::change_state(transaction, to, id, from);

@@ -1,12 +1,12 @@
-// Orders of several products. The products of an order are taken out of stock in the transaction that creates the
-// order.
+// Orders; each may contain several products. The products of an order are taken out of stock in the transaction that
+// creates the order.
 //
 //   open ──▶ paying ──▶ paid, or declined
 //     └──▶ cancelled by its customer, or expired
 //
-// While an order is `paying`, the payments server is asked until it responds, and the order can neither be canceled nor
-// expire: an order that was charged becomes `paid`. The products of an order that ends in another way go back into
-// stock.
+// While an order is `paying`, the service asks the payments server until that server responds, and the order can
+// neither be canceled nor expire: an order that was charged becomes `paid`. If an order ends in any other state than
+// `paid`, its products go back into stock.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The payments server, at network.clients.payments.base_url.
+// A client of the payments server, whose URL is the setting network.clients.payments.base_url.
 
 #pragma once
 
@@ -10,15 +10,16 @@ struct Charge {
   std::int64_t cents = 0;
 };
 struct Receipt {
-  bool paid = false;  // False: the payment was declined.
+  bool paid = false;  // False if the payment was declined.
 };
 
 class Payments {
  public:
   explicit Payments(keel::app::App& app);
-  // POST /charges, with at most three attempts, each of at most two seconds, and five seconds for all of them. The
-  // idempotency key is the order's number: when the request is repeated, the server does not charge again, and sends
-  // the same response. After an error it is unknown whether the customer was charged.
+  // Sends POST /charges, with at most three attempts; an attempt takes at most two seconds, and all attempts together
+  // take at most five seconds. The idempotency key is the order's number: when the request is repeated, the server does
+  // not charge again, but sends the same response. After an error, the caller does not know whether the customer was
+  // charged.
   keel::Task<Receipt> charge(Charge charge);
 
  private:

@@ -30,8 +30,8 @@ Task<api::PutProductResponse> Products::put_product(http::Request&, const api::P
   co_return product;
 }
 
-// The picture is received into a separate file, which is renamed when all of it is on the disk: no client sees an
-// incomplete picture.
+// The picture is received into a separate file, which is renamed after the whole picture is on the disk: no client sees
+// an incomplete picture.
 Task<api::PutPictureResponse> Products::put_picture(http::Request& http, const api::PutPictureRequest& request) {
   const auto product = co_await queries::find_product(database_, request.sku);
   const std::string part = pictures_ + "/." + std::to_string(Host::current().random());

@@ -1,4 +1,4 @@
-// Products and their pictures: everybody can see them, only the administrator can write them.
+// Products and their pictures: everybody can see them, but only the administrator can change them.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The configuration: what every Keel service has (keel/app/settings.h), and the section `shop`.
+// The configuration: the settings of every Keel service (keel/app/settings.h), and the section `shop`.
 
 #pragma once
 
@@ -7,9 +7,11 @@
 struct ShopSettings {
   // The token that a request to /admin must present.
   keel::config::Secret admin_token;
-  keel::Duration unpaid_max = keel::Duration::minutes(30);              // The time after which an unpaid order expires.
-  std::string pictures = "data/pictures";                               // The folder of the pictures, which is created.
-  keel::config::ByteSize picture_max = keel::config::ByteSize::mib(8);  // A larger picture gets 413.
+  keel::Duration unpaid_max = keel::Duration::minutes(30);  // The time after which an unpaid order expires.
+  // The folder of the pictures; the service creates it.
+  std::string pictures = "data/pictures";
+  // The size limit of a picture; a larger picture gets 413.
+  keel::config::ByteSize picture_max = keel::config::ByteSize::mib(8);
 
   void rules(keel::Check& check) const {
     check(admin_token).satisfies([](auto& token) { return !token.empty(); }, "is needed: set KEEL_SHOP__ADMIN_TOKEN");

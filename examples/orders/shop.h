@@ -1,4 +1,4 @@
-// The service: its parts, and how they are put together.
+// The service: creates its parts and connects them.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "products.h"
 #include "settings.h"
 
-// The administrator, who presents the token.
+// Checks that a request is from the administrator, who presents the token.
 class Access final : public api::Security {
  public:
   explicit Access(const ShopSettings& settings)

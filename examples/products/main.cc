@@ -1,4 +1,4 @@
-// A service made from its contract: api.yaml defines requests and responses, products.cc implements them.
+// A service generated from its contract: api.yaml defines requests and responses, products.cc implements them.
 //
 //   build/release/examples/products/products --config examples/products/service.yaml
 //

@@ -16,7 +16,8 @@ std::unexpected<Error> taken() { return fail(Code::Conflict, "another product ha
 Task<api::ListProductsResponse> Products::list_products(http::Request&, const api::ListProductsRequest& request) {
   api::ProductPage page;
   page.products = co_await queries::list_products(database_, request);
-  if (std::ssize(page.products) > request.limit) {  // The query reads one more product than a page has.
+  // The query reads one more product than fits on a page, to know whether there is a next page.
+  if (std::ssize(page.products) > request.limit) {
     page.products.pop_back();
     page.next = page.products.back().id;
   }

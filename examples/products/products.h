@@ -1,4 +1,4 @@
-// The operations of api.yaml, on a database.
+// The operations of api.yaml, which store their data in a database.
 
 #pragma once
 

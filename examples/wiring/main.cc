@@ -1,6 +1,6 @@
 // A service whose objects are made by the container: an interface and its implementation, a factory, a service with
-// start() and stop(), one object for each request, and a bus through which one service gets events of another on its
-// own thread.
+// start() and stop(), one object for each request, and a bus through which a service receives another service's events
+// on its own thread.
 //
 //   wiring --network.http.port=8080
 //   curl http://127.0.0.1:8080/greet/Ada
@@ -78,7 +78,7 @@ class Guestbook {
   std::atomic<int> guests_ = 0;
 };
 
-// Handles events about guests, without delaying any request.
+// Handles events about guests on a separate thread, so that no request waits.
 class Gazette {
  public:
   Gazette(events::Bus& bus, Executor& executor)
@@ -90,10 +90,11 @@ class Gazette {
   }
 
   log::Logger log_{"gazette"};
-  events::Subscription subscription_;  // The last member, so that it ends before the objects that the handler uses.
+  // This member is the last, so that it is destroyed before the objects that the handler uses.
+  events::Subscription subscription_;
 };
 
-// One object for each request.
+// The container makes one such object for each request.
 class Visit {
  public:
   Visit(http::Request& request, Guestbook& book, const Greeter& greeter)

@@ -29,19 +29,20 @@ int help(const std::vector<std::string>& arguments);
 int version(const std::vector<std::string>& arguments);
 
 constexpr Command commands[] = {
-    {"new", "writes a service that builds, serves and passes its tests", &keel::create::run_command},
-    {"dev", "builds and serves the service of this folder, and does so again whenever a file is saved",
+    {"new", "writes a new service, which builds, runs and passes its tests", &keel::create::run_command},
+    {"dev", "builds and serves the service of this folder, and rebuilds it whenever a file is saved",
      &keel::dev::run_command},
-    {"load", "loads an HTTP server: closed loop, open loop, checks of every response", &keel::load::run_command},
+    {"load", "puts load on an HTTP server, in a closed or open loop, and checks every response",
+     &keel::load::run_command},
     {"cert", "makes a certificate for development", &keel::cert::run_command},
     {"migrate", "applies the migrations of a database, undoes them, and lists which are applied",
      &keel::migrate::run_command},
     {"backup", "copies an SQLite database while a service uses it", &keel::backup::run_command},
     {"sql", "checks the SQL of C++ sources against the migrations", &keel::sql::run_command},
-    {"api", "checks an OpenAPI document, and reports what a change of it breaks", &keel::api::run_command},
+    {"api", "checks an OpenAPI document, and reports which changes to it break clients", &keel::api::run_command},
     {"gen", "generates C++ from an OpenAPI document or from SQL queries", &generate},
-    {"help", "this list; keel COMMAND --help says more", &help},
-    {"version", "the version of this program", &version},
+    {"help", "shows this list; keel COMMAND --help explains a command", &help},
+    {"version", "shows the version of this program", &version},
 };
 
 int generate(const std::vector<std::string>& arguments) {

@@ -1,4 +1,4 @@
-// The prefix in which this program is installed: CMake finds Keel itself there, wherever it is.
+// The prefix in which this program is installed: CMake finds Keel in this prefix, wherever the prefix is.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace keel {
 
-// The value of CMAKE_PREFIX_PATH for CMake: the inherited one, and the prefix behind it. Empty: the program is not
-// installed, and CMake is to inherit what there is.
+// The value of CMAKE_PREFIX_PATH for CMake: the inherited value, followed by the prefix. Empty if the program is not
+// installed: then CMake must only use the inherited value.
 inline std::string cmake_prefix_path() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

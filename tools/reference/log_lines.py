@@ -33,7 +33,7 @@ def of_source(path, text):
             if literal := cpp_text.LITERALS.match(code, call.end()):
                 found.append(LogLine(cpp_text.text_of(literal[0]), place))
             elif not HANDED_ON.match(code, call.end()) and not code.startswith(("log::Message", "Message"), call.end()):
-                mistakes.append(f"{place}: the message of a log line is a literal where it is written")
+                mistakes.append(f"{place}: the message of a log line must be a literal where it is written")
     return found, mistakes
 
 

@@ -56,7 +56,8 @@ def of_source(path, text):
         argument = call[2].strip()
         if argument.strip('"') not in names and not HANDED_ON.fullmatch(argument):
             line = code.count("\n", 0, call.start()) + 1
-            mistakes.append(f"{path}:{line}: the name and the help of a metric are literals where it is registered: {argument}")
+            mistakes.append(f"{path}:{line}: the name and the help of a metric must be literals where the metric is "
+                            f"registered: {argument}")
     return found, mistakes
 
 

@@ -149,7 +149,7 @@ def stale(made):
             continue
         lines = set(there.split("\n"))
         lacks = [line for line in text.split("\n") if line not in lines]
-        found.append(f"{page}: run make reference" + (f"; it lacks: {lacks[0]}" if lacks else "; it has lines too many"))
+        found.append(f"{page}: run make reference" + (f"; it lacks: {lacks[0]}" if lacks else "; it has too many lines"))
     for path in (ROOT / API).glob("*.md"):
         if path.relative_to(ROOT).as_posix() not in made:
             found.append(f"{path.relative_to(ROOT)}: its module has no public header: remove the page")

@@ -180,7 +180,7 @@ void f() {
 
     def test_that_are_no_literals_are_mistakes(self):
         _, mistakes = log_lines.of_source("a.cc", 'void f() {\n  log_.warn(made(), 1);\n}\n')
-        self.assertEqual(mistakes, ["a.cc:2: the message of a log line is a literal where it is written"])
+        self.assertEqual(mistakes, ["a.cc:2: the message of a log line must be a literal where it is written"])
 
     def test_are_explained_by_a_table_with_cures(self):
         self.assertEqual(log_lines.explained("`x`\n| message | cause | cure |\n|---|---|---|\n| `a` | b | c |\n\n| `d` | e |\n"), {"a"})

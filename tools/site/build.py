@@ -179,7 +179,7 @@ def main():
     for path in (OUT / "site").rglob("*.html"):
         path.write_text(with_breaks(path.read_text()))
     if found := foreign_requests(OUT / "site"):
-        return "tools/site: asks other hosts:\n" + "\n".join(found[:20])
+        return "tools/site: pages send requests to other hosts:\n" + "\n".join(found[:20])
     print(f"The documentation is built: {(OUT / 'site/docs/index.html').as_uri()}")
     return 0
 

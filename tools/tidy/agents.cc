@@ -1,5 +1,5 @@
-// Checks llms.txt and AGENTS.md, which programs read: llms.txt must name every page, and everything that AGENTS.md
-// names must exist.
+// Checks llms.txt and AGENTS.md, which programs read: llms.txt must name every page, and all files and commands that
+// AGENTS.md names must exist.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ struct Listed {
   std::string about;
 };
 
-// The lines "- [PAGE](PAGE): about".
+// The pages that are listed in lines "- [PAGE](PAGE): about".
 std::vector<Listed> listed_in(const std::vector<std::string>& index) {
   static const std::regex entry(R"(- \[([^\]]+)\]\(([^)]+)\): (.+))");
   std::vector<Listed> found;
@@ -53,11 +53,12 @@ TEST(Agents, have_a_list_of_every_page_with_a_sentence_each) {
   for (const std::string& file : files()) {
     if (!has_to_be_listed(file)) continue;
     const auto count = std::ranges::count(all, file, &Listed::page);
-    EXPECT_EQ(count, 1) << file << " has one line in llms.txt: - [" << file << "](" << file << "): what is in it";
+    EXPECT_EQ(count, 1) << file << " needs exactly one line in llms.txt: - [" << file << "](" << file
+                        << "): what the page describes";
   }
   for (const Listed& one : all) {
-    EXPECT_TRUE(exists(one.page)) << "llms.txt names " << one.page;
-    EXPECT_GT(one.about.size(), 20u) << one.page;
+    EXPECT_TRUE(exists(one.page)) << "llms.txt names " << one.page << ", which does not exist";
+    EXPECT_GT(one.about.size(), 20u) << "llms.txt must describe " << one.page << " in more than 20 characters";
   }
 }
 
@@ -68,11 +69,12 @@ TEST(Agents, find_what_their_page_names) {
   for (const std::string& line : page) {
     for (const std::string& word : between_quotes(line)) {
       if (!looks_like_path(word)) continue;
-      EXPECT_TRUE(exists(word)) << "AGENTS.md names " << word;
+      EXPECT_TRUE(exists(word)) << "AGENTS.md names " << word << ", which does not exist";
       ++named;
     }
     for (const std::string& target : arguments_of("make", line)) {
-      EXPECT_TRUE(makefile.contains("\n" + target + ":")) << "AGENTS.md: make " << target;
+      EXPECT_TRUE(makefile.contains("\n" + target + ":"))
+          << "AGENTS.md names make " << target << ", but the Makefile has no such target";
       ++named;
     }
   }

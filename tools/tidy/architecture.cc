@@ -1,5 +1,5 @@
-// Checks docs/architecture.md: each step names an existing function and file, each word of the glossary stands in its
-// header, and the picture of the layers agrees with layers.txt.
+// Checks docs/architecture.md: each step names an existing function and file, each term of the glossary occurs in the
+// header that its row names, and the picture of the layers agrees with layers.txt.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,8 @@ bool declares_class(std::string_view text, std::string_view name) {
   return false;
 }
 
-// `Class::function` is defined out of its class, or is a member in the text of it; a `function` follows its type.
+// Whether the text defines `Class::function` outside of its class, or contains `function` within the class; for a
+// `function` without a class, whether the text contains `function` after a type.
 bool has_function(const std::string& text, const std::string& name) {
   const std::size_t colons = name.rfind("::");
   if (colons == std::string::npos) return text.contains(' ' + name + '(');
@@ -52,25 +53,25 @@ std::string without_blanks(std::string_view text) {
   return made;
 }
 
-// Empty: the row of a table of steps is right.
+// Returns what is wrong with a row in a table of steps; empty if nothing is.
 std::string wrong_step(const std::vector<std::string>& row) {
-  if (row.size() != 3) return "a step has what happens, a function and a file";
+  if (row.size() != 3) return "the row of a step needs three cells: what happens, a function and a file";
   const std::string function = only_quoted(row[1]);
   const std::string file = "src/keel/" + only_quoted(row[2]);
-  if (function.empty() || file.ends_with('/')) return "a step names one function and one file: " + row[0];
+  if (function.empty() || file.ends_with('/')) return "a step must name one function and one file: " + row[0];
   if (!exists(file)) return "no file " + file;
   return has_function(read(file), function) ? std::string() : "no " + function + "() in " + file;
 }
 
 std::string wrong_word(const std::vector<std::string>& row) {
-  if (row.size() != 3) return "a word has its meaning and its header";
+  if (row.size() != 3) return "the row of a word needs three cells: the word, its meaning and its header";
   const std::string header = "src/keel/" + only_quoted(row[2]);
   if (!header.ends_with(".h") || !exists(header)) return "no header " + header;
   return without_blanks(read(header)).contains(without_blanks(row[0])) ? std::string()
-                                                                       : header + " does not have " + row[0];
+                                                                       : header + " does not contain " + row[0];
 }
 
-// The modules of the first block of text after the heading, line by line.
+// The modules that are drawn in the first text block after the heading, line by line.
 std::vector<std::vector<std::string>> picture(const std::vector<std::string>& page, const std::string& heading) {
   std::vector<std::vector<std::string>> found;
   auto line = std::find(std::ranges::find(page, heading), page.end(), "```text");
@@ -83,22 +84,22 @@ std::vector<std::vector<std::string>> picture(const std::vector<std::string>& pa
   return found;
 }
 
-// The entries of `layers` that the picture lacks, or has on a line that is not below its user's.
+// The modules of `layers` that the picture does not contain, or that it does not draw below the modules that use them.
 std::vector<std::string> wrong_layers(const std::vector<std::vector<std::string>>& drawn, const Graph& layers) {
   std::vector<std::string> wrong;
   const auto level = [&](const std::string& module) {
     return std::ranges::find_if(drawn, [&](const auto& line) { return std::ranges::find(line, module) != line.end(); });
   };
   for (const auto& [name, module] : layers) {
-    // The header that includes all others, and modules for tests.
+    // The picture omits the header that includes all other headers, and modules for tests.
     if (name == "http" || name.ends_with("testing")) continue;
     if (level(name) == drawn.end()) {
-      wrong.push_back(name + " is not drawn");
+      wrong.push_back(name + " must be drawn");
       continue;
     }
     for (const std::string& used : module.uses) {
       if (used == "http" || level(used) == drawn.end()) continue;
-      if (level(used) <= level(name)) wrong.push_back(used + " is not below " + name);
+      if (level(used) <= level(name)) wrong.push_back(used + " must be drawn below " + name);
     }
   }
   return wrong;
@@ -127,8 +128,10 @@ TEST(Architecture, steps_that_are_not_true_are_found) {
   EXPECT_EQ(wrong_step({"A step.", "`Loop::run`", "`io/loop.cc`"}), "");
   EXPECT_EQ(wrong_step({"A step.", "`Loop::walk`", "`io/loop.cc`"}), "no Loop::walk() in src/keel/io/loop.cc");
   EXPECT_EQ(wrong_step({"A step.", "`Loop::run`", "`io/loops.cc`"}), "no file src/keel/io/loops.cc");
-  EXPECT_EQ(wrong_step({"A step.", "Loop::run", "`io/loop.cc`"}), "a step names one function and one file: A step.");
-  EXPECT_EQ(wrong_word({"Pending exchange", "…", "`io/loop.h`"}), "src/keel/io/loop.h does not have Pending exchange");
+  EXPECT_EQ(wrong_step({"A step.", "Loop::run", "`io/loop.cc`"}),
+            "a step must name one function and one file: A step.");
+  EXPECT_EQ(wrong_word({"Pending exchange", "…", "`io/loop.h`"}),
+            "src/keel/io/loop.h does not contain Pending exchange");
   EXPECT_TRUE(has_function("class Call {\n  bool start() {\n", "Call::start"));
   EXPECT_FALSE(has_function("class Caller {\n  bool start() {\n", "Call::start"));
   EXPECT_TRUE(has_function("struct Watch::State {\n  void look();\n", "Watch::State::look"));
@@ -138,8 +141,8 @@ TEST(Architecture, layers_that_are_drawn_wrongly_are_found) {
   std::vector<std::string> problems;
   const Graph layers = parse_layers({"base:", "io: base", "app: io base"}, problems);
   EXPECT_EQ(wrong_layers({{"app"}, {"io"}, {"base"}}, layers), std::vector<std::string>());
-  EXPECT_EQ(wrong_layers({{"app", "io"}, {"base"}}, layers), std::vector<std::string>{"io is not below app"});
-  EXPECT_EQ(wrong_layers({{"app"}, {"base"}}, layers), std::vector<std::string>{"io is not drawn"});
+  EXPECT_EQ(wrong_layers({{"app", "io"}, {"base"}}, layers), std::vector<std::string>{"io must be drawn below app"});
+  EXPECT_EQ(wrong_layers({{"app"}, {"base"}}, layers), std::vector<std::string>{"io must be drawn"});
 }
 
 }  // namespace

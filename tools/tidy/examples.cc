@@ -1,4 +1,4 @@
-// Checks examples/orders, which people copy: it must stay short, and no line of it may move a field by hand.
+// Checks examples/orders, which people copy: it must stay short, and must not move any field by hand.
 
 #include <gtest/gtest.h>
 
@@ -20,14 +20,14 @@ constexpr std::size_t example_test_lines_max = 120;
 
 using Word = std::pair<const char*, const char*>;
 
-// Code that reads or writes members, columns or keys one by one; and what to write instead.
+// Code that reads or writes members, columns or keys one by one, each with what to write instead.
 constexpr std::array by_hand = {
     Word("json::Reader", "request.json<T>()"), Word("json::Writer", "Response::json(value)"),
     Word("read_json(", "request.json<T>()"),   Word("write_json(", "Response::json(value)"),
     Word("query_param", "request.query<T>()"), Word("from_row", "query_many<T>()"),
     Word("db::Row", "query_many<T>()"),
 };
-// The calls that the framework makes for an application, and what to write instead.
+// Calls that the framework makes for an application, each with what to write instead.
 constexpr std::array plumbing = {
     Word("Start", "app.every() or app.background()"),   Word("promise", "co_await"),
     Word("Runtime", "app.every() or app.background()"), Word("each(", "app.every() or app.background()"),
@@ -69,11 +69,11 @@ TEST(Examples, orders_has_at_most_380_lines_of_code_and_120_of_tests) {
     if (folder(file) != "examples/orders" || !is_source(file)) continue;
     (stem(file).ends_with("_test") ? test : service) += count_code(lines(file));
   }
-  EXPECT_GT(service, 100u) << "is it somewhere else?";
-  EXPECT_GT(test, 50u) << "is it somewhere else?";
-  EXPECT_LE(service, service_lines_max) << "lines of examples/orders that are neither blank nor comments";
+  EXPECT_GT(service, 100u) << "too little code was found in examples/orders: has it moved?";
+  EXPECT_GT(test, 50u) << "too little code was found in examples/orders: has it moved?";
+  EXPECT_LE(service, service_lines_max) << "examples/orders has too many lines that are neither blank nor comments";
   EXPECT_LE(test, example_test_lines_max)
-      << "lines of the tests of examples/orders that are neither blank nor comments";
+      << "the tests of examples/orders have too many lines that are neither blank nor comments";
 }
 
 TEST(Examples, orders_moves_no_field_by_hand) {

@@ -32,7 +32,7 @@ Graph parse_layers(const std::vector<std::string>& lines, std::vector<std::strin
     std::string name, kind, rest;
     words >> name >> kind >> rest;
     if (colon == std::string::npos || name.empty() || !rest.empty() || (!kind.empty() && kind != "tests")) {
-      problems.push_back("neither `module: …` nor `module tests: …`: " + line);
+      problems.push_back("a line must begin with `module:` or `module tests:`: " + line);
       continue;
     }
     if (!seen.insert(subject).second) problems.push_back("twice: " + subject);
@@ -41,7 +41,7 @@ Graph parse_layers(const std::vector<std::string>& lines, std::vector<std::strin
     for (std::string other; used >> other;) (kind.empty() ? module.uses : module.tests_use).insert(other);
   }
   for (const auto& [name, module] : graph) {
-    if (!seen.contains(name)) problems.push_back(name + " has only a line of its tests");
+    if (!seen.contains(name)) problems.push_back(name + " has a line for its tests, but no line of its own");
     for (const auto* uses : {&module.uses, &module.tests_use}) {
       for (const std::string& other : *uses) {
         if (!graph.contains(other)) problems.push_back(name + " uses " + other + ", which has no line");
@@ -50,7 +50,7 @@ Graph parse_layers(const std::vector<std::string>& lines, std::vector<std::strin
     }
     for (const std::string& other : module.tests_use) {
       if (module.uses.contains(other))
-        problems.push_back(name + " itself uses " + other + ", its tests need not say it");
+        problems.push_back(name + " itself uses " + other + ", so the line of its tests must not list it");
     }
   }
   return graph;

@@ -17,12 +17,12 @@ namespace tidy {
 
 struct Module {
   std::set<std::string> uses;
-  std::set<std::string> tests_use;  // The modules that its tests, benchmarks and fuzzers may use in addition.
+  std::set<std::string> tests_use;  // The modules that the module's tests, benchmarks and fuzzers may use in addition.
 };
 using Graph = std::map<std::string, Module>;
 
 // Reads lines `module: modules it uses` and `module tests: modules only its tests use`; '#' begins a comment line. Any
-// other line, and a repeated module, is an entry of `problems`.
+// other line or a repeated module adds an entry to `problems`.
 Graph parse_layers(const std::vector<std::string>& lines, std::vector<std::string>& problems);
 
 // "http/server" for "src/keel/http/server/internal/exchange.h" and for "keel/http/server/router.h", "http" for
@@ -42,10 +42,10 @@ Graph linked(const std::vector<Command>& commands);
 // One circle of `uses`, as "a -> b -> a"; empty if there is none.
 std::string find_circle(const Graph& graph);
 
-// The edges that one graph has and the other has not: "MODULE uses OTHER, WHERE".
+// The edges that `more` has and `than` does not have, as "MODULE uses OTHER, WHERE".
 std::vector<std::string> edges_beyond(const Graph& more, const Graph& than, std::string_view where);
 
-// Tests, benchmarks, fuzzers and what they share: none of these is in a library.
+// Whether a file belongs to tests, benchmarks or fuzzers, or is shared by them; such files are in no library.
 bool is_for_tests(const std::string& path, const std::vector<Include>& included);
 
 }  // namespace tidy

@@ -1,4 +1,4 @@
-// Checks that every header compiles alone, says what it is, and stays within budget.txt.
+// Checks that every header compiles alone, describes itself in its first line, and stays within budget.txt.
 
 #include <gtest/gtest.h>
 
@@ -51,16 +51,16 @@ struct Header {
   std::string path;
   long cost = 0;         // Lines after preprocessing.
   std::string problems;  // The compiler's output.
-  std::string base;      // The one of `shared_headers` that it includes, or nothing.
+  std::string base;      // The first of `shared_headers` that the header includes; empty if it includes none.
 };
 
-// Headers that many others include, the most expensive one first. They are precompiled, which halves the time. Such a
-// base is put before a header only if the header includes it anyway, so that the base declares nothing that the header
-// forgot to include.
+// Headers that many other headers include, the most expensive header first. These headers are precompiled, which halves
+// the time of the tests. A header is compiled with one of these headers as its base only if the header includes the
+// base anyway; otherwise the base could declare something that the header forgot to include.
 constexpr std::array<const char*, 4> shared_headers = {"src/keel/io/testing/loop_test.h", "src/keel/io/engine.h",
                                                        "src/keel/data/internal/json_fields.h", "src/keel/base/error.h"};
 
-// Returns all headers that a header includes, directly or not.
+// Returns all headers that a header includes, directly or through other headers.
 const std::set<std::string>& all_included(const std::string& header) {
   static std::map<std::string, std::set<std::string>> known;
   const auto [at, is_new] = known.try_emplace(header);
@@ -83,13 +83,13 @@ std::string base_of(const std::string& header) {
   return {};
 }
 
-// Compiles a file that only includes the header, with what follows as further options.
+// The beginning of a command that compiles a file with only an #include of the header; further options may follow.
 std::string compile(const std::string& header) {
   return "echo '#include \"" + header.substr(4) + "\"' | " KEEL_CXX " -std=c++23 -Wall -Wextra -Werror -I" +
          absolute("src") + ' ';
 }
 
-// Calls `work` with each number below `count`, on all processors.
+// Calls `work` once with each number below `count`, on threads for all processors.
 void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next = 0;
   std::vector<std::thread> threads(std::max(1u, std::thread::hardware_concurrency()));
@@ -101,8 +101,8 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work
   for (std::thread& thread : threads) thread.join();
 }
 
-// Whether the build compiles it alone, because its own source includes it first. (Its test does not prove that, because
-// the test includes the precompiled header first.)
+// Whether the build shows that the header compiles alone, because the header's own source includes it first. The
+// header's test does not prove that the header compiles alone, because the test includes the precompiled header first.
 bool is_first_include_of_its_own(const std::string& header) {
   const std::string source = stem(header) + ".cc";
   if (!exists(source)) return false;
@@ -110,11 +110,11 @@ bool is_first_include_of_its_own(const std::string& header) {
   return !all.empty() && all.front().path == header.substr(4);
 }
 
-// Headers of benchmarks need Google Benchmark, which is only there in a build with benchmarks.
+// Headers of benchmarks need Google Benchmark, which only a build with benchmarks has.
 bool can_be_compiled(const std::string& header) { return KEEL_TIDY_BENCHMARKS || !header.ends_with("_bench.h"); }
 
-// Compiles each header of the library as the only include of a file. Public headers are preprocessed; headers that the
-// build compiles in this way anyway are not compiled again. This happens once, for all tests of this file.
+// Compiles each header of the library as the only include of a file. Public headers are also preprocessed. A header
+// that is the first include of its own source is not compiled again. All tests of this file share the results.
 const std::vector<Header>& headers() {
   static const std::vector<Header> compiled = [] {
     std::vector<Header> all;
@@ -123,13 +123,14 @@ const std::vector<Header>& headers() {
       if (can_be_compiled(file)) all.push_back({file, 0, {}, base_of(file)});
     }
     const std::string scratch = testing::TempDir() + "keel_tidy_" + std::to_string(getpid()) + "_";
-    std::map<std::string, std::string> bases;  // The compiler options that put the base before a header.
+    // For each shared header, the compiler options that put the shared header before another header.
+    std::map<std::string, std::string> bases;
     for (const char* shared : shared_headers) {
       const std::string file = scratch + std::to_string(bases.size()) + ".h";
       std::ofstream(file) << "#include \"" << std::string_view(shared).substr(4) << "\"\n";
       bases[shared] = "-include " + file + ' ';
     }
-    // If the header cannot be precompiled, the compiler includes it as text, and reports the mistake.
+    // If the header cannot be precompiled, the compiler includes the header as text, and reports the mistake.
     in_parallel(shared_headers.size(), [&](std::size_t i) {
       const std::string file = scratch + std::to_string(i) + ".h";
       run(KEEL_CXX " -std=c++23 -Wall -Wextra -Werror -I" + absolute("src") + " -x c++-header " + file + " -o " + file +
@@ -145,8 +146,8 @@ const std::vector<Header>& headers() {
         header.cost = std::count(std::istreambuf_iterator<char>(text), {}, '\n');
         std::remove(preprocessed.c_str());
       }
-      // Compiled from the source, not from the preprocessed text, in which warnings about the standard library would
-      // show.
+      // The header itself is compiled, not the preprocessed text, because the latter would give warnings about the
+      // standard library.
       if (output.status == 0 && !is_first_include_of_its_own(header.path)) {
         const auto base = bases.find(header.base);
         output = run(compile(header.path) + (base == bases.end() ? "" : base->second) + "-fsyntax-only -x c++ -");
@@ -182,7 +183,7 @@ TEST(Headers, only_what_a_header_includes_is_precompiled_for_it) {
   for (const char* shared : shared_headers) EXPECT_TRUE(exists(shared)) << shared;
 }
 
-// If two headers gave the same name to different things, no program could use them together.
+// If two headers gave the same name to different things, no program could use both.
 TEST(Headers, all_public_headers_compile_together) {
   const std::string source = testing::TempDir() + "keel_tidy_all_" + std::to_string(getpid()) + ".cc";
   {
@@ -205,16 +206,18 @@ TEST(Headers, every_public_header_begins_with_its_purpose) {
     const std::string text = read(header.path);
     EXPECT_NE(text.find("\n#pragma once\n"), std::string::npos) << header.path;
     if (!is_public(header.path)) continue;
-    EXPECT_TRUE(text.starts_with("// " + name + " — ")) << header.path << ": first line: // " << name << " — what for";
+    EXPECT_TRUE(text.starts_with("// " + name + " — "))
+        << header.path << ": the first line must be: // " << name << " — PURPOSE";
   }
 }
 
-// The numbers are those of one compiler and its library: the oldest supported one.
+// The numbers of budget.txt are those of the oldest supported compiler and its library.
 TEST(Headers, every_public_header_costs_what_its_budget_says) {
   const std::string version = run(KEEL_CXX " -dumpfullversion").text;
   const std::string name = run(KEEL_CXX " --version").text;
   if (!version.starts_with("12.") || name.find("clang") != std::string::npos) {
-    GTEST_SKIP() << "the budget is in lines of GCC 12's library; this is " << name.substr(0, name.find('\n'));
+    GTEST_SKIP() << "the budget holds only for GCC 12 and its library; this compiler is "
+                 << name.substr(0, name.find('\n'));
   }
   std::map<std::string, long> costs;
   for (const Header& header : headers()) {
@@ -245,15 +248,15 @@ TEST(Headers, every_public_header_costs_what_its_budget_says) {
       continue;
     }
     EXPECT_LE(cost * 10, allowed->second * 11)
-        << path << " costs " << cost << " lines after preprocessing, its budget is " << allowed->second
-        << ". Include less, or accept it: `" << update_command << "` and commit " << budget_file;
+        << path << " costs " << cost << " lines after preprocessing, but its budget is " << allowed->second
+        << ". Include less, or accept the cost: run `" << update_command << "` and commit " << budget_file;
     EXPECT_GE(cost * 10, allowed->second * 9)
-        << path << " costs only " << cost << " lines after preprocessing, its budget is " << allowed->second
-        << ". Keep the gain: `" << update_command << "` and commit " << budget_file;
+        << path << " costs only " << cost << " lines after preprocessing, but its budget is " << allowed->second
+        << ". Lower the budget, to keep the gain: run `" << update_command << "` and commit " << budget_file;
   }
   for (const auto& [path, lines] : budget) {
     EXPECT_TRUE(costs.contains(path) || exists(path))
-        << budget_file << " names " << path << ", which is gone: `" << update_command << "`";
+        << budget_file << " names " << path << ", which does not exist: run `" << update_command << "`";
   }
 }
 

@@ -1,4 +1,4 @@
-// Checks which modules use which (layers.txt), and that the build and the tests forget no file.
+// Checks which modules use which other modules (layers.txt), and that the build and the tests leave out no file.
 
 #include <gtest/gtest.h>
 
@@ -36,15 +36,16 @@ TEST(Layers, is_the_graph_that_cmake_links) {
   const Graph cmake = linked(commands_below("src/keel/"));
 
   for (const auto& [module, uses] : layers()) {
-    EXPECT_TRUE(cmake.contains(module)) << module << " of layers.txt is made by no keel_module()";
+    EXPECT_TRUE(cmake.contains(module)) << module << " is in layers.txt, but no keel_module() makes it";
   }
   for (const auto& [module, uses] : cmake) {
-    EXPECT_TRUE(layers().contains(module)) << "keel_module() of " << module << ": no line in layers.txt";
+    EXPECT_TRUE(layers().contains(module))
+        << "keel_module() of " << module << ": the module needs a line in layers.txt";
   }
-  for (const std::string& edge : edges_beyond(cmake, layers(), "as CMake links it, not as layers.txt says")) {
+  for (const std::string& edge : edges_beyond(cmake, layers(), "according to CMake, but not to layers.txt")) {
     ADD_FAILURE() << edge;
   }
-  for (const std::string& edge : edges_beyond(layers(), cmake, "as layers.txt says, not as CMake links it")) {
+  for (const std::string& edge : edges_beyond(layers(), cmake, "according to layers.txt, but not to CMake")) {
     ADD_FAILURE() << edge;
   }
 }
@@ -71,7 +72,7 @@ TEST(Layers, is_what_files_include) {
   for (const auto& [module, allowed] : layers()) {
     for (const std::string& other : allowed.tests_use) {
       EXPECT_TRUE(tests_use[module].uses.contains(other))
-          << "layers.txt: " << module << " tests: " << other << ", which none of them includes";
+          << "layers.txt: " << module << " tests: " << other << ", which no test of the module includes";
     }
   }
 }
@@ -85,7 +86,7 @@ TEST(Layers, no_header_includes_itself_through_others) {
   EXPECT_EQ(find_circle(headers), "");
 }
 
-// The messages of these checks for wrong layers.
+// Tests of the messages that these checks give for wrong layers.
 
 Graph parsed(const std::vector<std::string>& text) {
   std::vector<std::string> problems;
@@ -103,14 +104,15 @@ TEST(Layers, a_line_that_says_nothing_is_a_problem) {
   using Problems = std::vector<std::string>;
 
   EXPECT_EQ(problems_of({"# a comment", "", "base:", "io: base"}), Problems());
-  EXPECT_EQ(problems_of({"base"}), Problems{"neither `module: …` nor `module tests: …`: base"});
-  EXPECT_EQ(problems_of({"base test: io"}), Problems{"neither `module: …` nor `module tests: …`: base test: io"});
+  EXPECT_EQ(problems_of({"base"}), Problems{"a line must begin with `module:` or `module tests:`: base"});
+  EXPECT_EQ(problems_of({"base test: io"}),
+            Problems{"a line must begin with `module:` or `module tests:`: base test: io"});
   EXPECT_EQ(problems_of({"base:", "base:"}), Problems{"twice: base"});
   EXPECT_EQ(problems_of({"io: base"}), Problems{"io uses base, which has no line"});
   EXPECT_EQ(problems_of({"io: io"}), Problems{"io uses itself"});
-  EXPECT_EQ(problems_of({"base:", "io tests: base"}), Problems{"io has only a line of its tests"});
+  EXPECT_EQ(problems_of({"base:", "io tests: base"}), Problems{"io has a line for its tests, but no line of its own"});
   EXPECT_EQ(problems_of({"base:", "io: base", "io tests: base"}),
-            Problems{"io itself uses base, its tests need not say it"});
+            Problems{"io itself uses base, so the line of its tests must not list it"});
 }
 
 TEST(Layers, a_circle_is_found) {
@@ -155,7 +157,7 @@ TEST(Layers, tests_are_known_by_name_or_by_what_they_include) {
   EXPECT_FALSE(is_for_tests("src/keel/io/loop.cc", {{1, "keel/io/loop.h"}}));
 }
 
-// Tests, and modules of helpers for them, may look into every module of their own first folder.
+// Tests and modules of test helpers may include the internals of every module in their own first folder, such as http.
 TEST(Layers, nobody_includes_the_internals_of_another_module) {
   const auto family = [](const std::string& module) { return module.substr(0, module.find('/')); };
   for (const std::string& file : files()) {
@@ -177,7 +179,7 @@ TEST(Layers, every_source_is_built) {
     if (!file.ends_with(".cc") && !file.ends_with(".c")) continue;
     std::string list = folder(file);
     while (!list.empty() && !exists(list + "/CMakeLists.txt")) list = folder(list);
-    ASSERT_FALSE(list.empty()) << file << " is below no CMakeLists.txt";
+    ASSERT_FALSE(list.empty()) << file << " needs a CMakeLists.txt in its folder or above";
     const std::string name = file.substr(list.size() + 1);
     const auto commands = parse_commands(lines(list + "/CMakeLists.txt"));
     const bool is_built = std::any_of(commands.begin(), commands.end(), [&](const Command& command) {

@@ -20,7 +20,7 @@ std::vector<std::string> all_pages() {
   return found;
 }
 
-// Returns an empty text if the link of `page` is right.
+// Returns what is wrong with the link of `page`; empty if nothing is.
 std::string broken(const std::string& page, const std::string& link) {
   const std::size_t hash = std::min(link.find('#'), link.size());
   const std::string path = link.substr(0, hash);
@@ -49,7 +49,7 @@ TEST(Links, of_the_index_name_every_page) {
   for (const std::string& page : all_pages()) {
     if ((folder(page) != "docs" && folder(page) != "docs/api") || page == "docs/README.md") continue;
     const auto count = std::ranges::count(linked, page.substr(std::string_view("docs/").size()));
-    EXPECT_EQ(count, 1) << page << " has one line in docs/README.md";
+    EXPECT_EQ(count, 1) << page << " needs exactly one link in docs/README.md";
   }
 }
 

@@ -1,4 +1,4 @@
-// Reads Markdown pages for the checks: code spans, rows of tables, headings and links. Code blocks are left out.
+// Reads Markdown pages for the checks: code spans, rows of tables, headings and links. Code blocks are ignored.
 
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace tidy {
 
-// The words between back quotes.
+// The texts between back quotes.
 std::vector<std::string> between_quotes(std::string_view text);
 // The cells of a table row, which begins with '|', without surrounding blanks.
 std::vector<std::string> cells(std::string_view row);
 
-// The rows of all tables whose last column is headed `last_column`, without the heading.
+// The rows of all tables whose last column has the heading `last_column`; without the headings.
 std::vector<std::vector<std::string>> table_rows(const std::vector<std::string>& page, std::string_view last_column);
 
 // For each heading of the page, its anchor on GitHub: the part of a link after '#'.

@@ -28,7 +28,7 @@ std::string messages_of(const std::vector<std::string>& source) {
   return text;
 }
 
-// The constant parts of a message, between the parts that differ from case to case.
+// The constant parts of a message, which "…" separates.
 std::vector<std::string> fixed_parts(std::string_view message) {
   std::vector<std::string> found;
   for (std::size_t at = 0; at <= message.size();) {
@@ -52,7 +52,7 @@ TEST(Messages, of_the_page_are_in_the_sources) {
     const std::vector<std::string> named = between_quotes(row.front());
     ASSERT_EQ(named.size(), 1u) << row.front();
     for (const std::string& part : fixed_parts(named.front())) {
-      EXPECT_TRUE(text.contains(part)) << named.front() << ": no message has \"" << part << '"';
+      EXPECT_TRUE(text.contains(part)) << named.front() << ": no message of the program contains \"" << part << '"';
     }
     ++messages;
   }

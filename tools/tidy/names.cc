@@ -1,4 +1,4 @@
-// Checks that a header, source or page that a comment or a page names exists, by its path or by the end of its path.
+// Checks that every header, source or page that a comment or a page names, by its path or the end of its path, exists.
 
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ using namespace tidy;
 
 bool is_part(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
-// The names of files in a text: "db/row.h", "docs/http.md". Left out are parts of an address, an #include or a path of
-// another program, and words such as "_test.cc" that are only the end of a name.
+// The names of files in a text: "db/row.h", "docs/http.md". Names that are part of an address, of an #include or of a
+// path of another program are left out, and so are words such as "_test.cc" that are only the end of a name.
 std::vector<std::string> named_files(std::string_view text) {
   std::vector<std::string> found;
   for (std::size_t dot = text.find('.'); dot != std::string_view::npos; dot = text.find('.', dot + 1)) {
@@ -51,7 +51,7 @@ const std::set<std::string>& known_names() {
   return known;
 }
 
-// A name in a comment that no file has and that `examples` does not list; empty: there is none.
+// A name in the text that no file has and that `examples` does not list; empty if there is none.
 std::string unknown_name(std::string_view text, const std::vector<Entry>& examples) {
   for (const std::string& name : named_files(text)) {
     const bool is_example = std::ranges::any_of(examples, [&](const Entry& one) {

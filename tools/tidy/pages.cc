@@ -1,6 +1,7 @@
-// Checks that a test runs the code of each page in docs/: NOUN_doc_test.cc begins with "// docs/PAGE.md, compiled and
-// run" (or several pages), and contains each block of the page. Every page with a block of C++ must have such a test.
-// In a table whose last column is headed "here" each call must also be in the test, where "…" stands for omitted text.
+// Checks that a test runs the code of each page in docs/: a file NOUN_doc_test.cc begins with "// docs/PAGE.md,
+// compiled and run" (or names several pages), and contains each block of code of its pages. Every page with a block of
+// C++ must have such a test. If the last column of a table has the heading "here", the test must also contain each call
+// in that column, in which "…" stands for omitted text.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@ namespace {
 
 using namespace tidy;
 
-// Blanks at the beginning of lines and empty lines are ignored: a block may be inside a function of the test.
+// Removes empty lines and the blanks at the beginning of lines, because a block may be inside a function of the test.
 std::string without_indent(std::string_view text) {
   std::string made;
   for (std::size_t at = 0; at < text.size();) {
@@ -65,11 +66,11 @@ std::vector<std::string> split_lines(std::string_view text) {
   return found;
 }
 
-// The parts of the page that the test does not contain; a page without code is a mistake, too.
+// The parts of the page that the test does not contain; if the page has no code, a text that says so.
 std::vector<std::string> missing(std::string_view page, std::string_view test) {
   const std::string here = without_indent(test);
   std::vector<std::string> of_page = blocks(page);
-  if (of_page.empty()) return {"no block of C++"};
+  if (of_page.empty()) return {"the page has no block of C++"};
   std::erase_if(of_page, [&](const std::string& block) { return here.contains(block); });
   const std::string text = without_blanks_of(test);
   for (const std::vector<std::string>& row : table_rows(split_lines(page), "here")) {
@@ -87,13 +88,14 @@ TEST(Pages, have_the_code_that_their_test_runs) {
     if (!file.ends_with("_doc_test.cc")) continue;
     const std::string first = lines(file).front();
     const std::size_t stop = first.find(end);
-    ASSERT_TRUE(first.starts_with("// docs/") && stop != std::string::npos) << file << " does not name its page";
+    ASSERT_TRUE(first.starts_with("// docs/") && stop != std::string::npos)
+        << file << ": the first line must name its page, as in // docs/http.md, compiled and run";
     const std::string test = read(file);
     std::istringstream named(first.substr(3, stop - 3));
     for (std::string page; std::getline(named >> std::ws, page, ',');) {
-      ASSERT_TRUE(exists(page)) << file << ": no " << page;
+      ASSERT_TRUE(exists(page)) << file << ": there is no page " << page;
       for (const std::string& block : missing(read(page), test)) {
-        ADD_FAILURE() << page << ", not in " << file << ":\n" << block;
+        ADD_FAILURE() << page << " has code that is missing from " << file << ":\n" << block;
       }
       pages.push_back(page);
     }
@@ -101,7 +103,7 @@ TEST(Pages, have_the_code_that_their_test_runs) {
   for (const std::string& page : files()) {
     if (folder(page) != "docs" || !page.ends_with(".md") || blocks(read(page)).empty()) continue;
     EXPECT_TRUE(std::ranges::find(pages, page) != pages.end())
-        << page << " has C++: name it in the first line of a _doc_test.cc";
+        << page << " has C++ code: name the page in the first line of a _doc_test.cc";
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace tidy;
 
-// `Suite.name` of all tests of GoogleTest, `abuse: NAME` of the attacks, and the files of tests in Python.
+// The names of all tests: `Suite.name` of GoogleTest, `abuse: NAME` of the attacks, and the files of tests in Python.
 std::set<std::string> every_test() {
   std::set<std::string> found;
   for (const std::string& file : files()) {
@@ -39,14 +39,14 @@ std::set<std::string> every_test() {
   return found;
 }
 
-// What is wrong in the rows of the tables whose last column is "test".
+// The mistakes in the rows of the tables whose last column has the heading "test".
 std::vector<std::string> mistakes(const std::vector<std::string>& page, const std::set<std::string>& tests,
                                   int& promises) {
   std::vector<std::string> wrong;
   for (const std::vector<std::string>& row : table_rows(page, "test")) {
     ++promises;
     const std::vector<std::string> named = between_quotes(row.back());
-    if (named.empty()) wrong.push_back("no test of: " + row.front());
+    if (named.empty()) wrong.push_back("this row names no test: " + row.front());
     for (const std::string& name : named) {
       if (!tests.contains(name)) wrong.push_back("there is no test " + name);
     }
@@ -68,7 +68,7 @@ TEST(Security, is_compared_row_by_row) {
       "| promise | test |", "|---|---|", "| one | `A.b` |",          "| two | `abuse: slow heads`, `A.c` |",
       "| three | none |",   "",          "| another table | with |", "| of | `anything` |"};
   int promises = 0;
-  const std::vector<std::string> expected = {"there is no test A.c", "no test of: three"};
+  const std::vector<std::string> expected = {"there is no test A.c", "this row names no test: three"};
   EXPECT_EQ(mistakes(page, tests, promises), expected);
   EXPECT_EQ(promises, 3);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using namespace tidy;
 
-// Snapshots and seeds must not be changed by a byte.
+// No byte of a snapshot or a seed may be changed.
 bool is_prose_or_code(const std::string& path) {
   if (path.find("/testdata/") != std::string::npos || path.starts_with("bench/results/")) return false;
   return read(path).find('\0') == std::string::npos;
@@ -28,8 +28,10 @@ void on_every_line(Check check) {
 
 TEST(Text, no_line_ends_in_blanks_or_has_tabs) {
   on_every_line([](const std::string& line, const std::string& file, const std::string& where) {
-    EXPECT_FALSE(line.ends_with(' ') || line.ends_with('\t') || line.ends_with('\r')) << where << "blank at the end";
-    EXPECT_TRUE(file == "Makefile" || file.ends_with(".go") || line.find('\t') == std::string::npos) << where << "tab";
+    EXPECT_FALSE(line.ends_with(' ') || line.ends_with('\t') || line.ends_with('\r'))
+        << where << "a line must not end with a blank";
+    EXPECT_TRUE(file == "Makefile" || file.ends_with(".go") || line.find('\t') == std::string::npos)
+        << where << "a line must not contain a tab";
   });
 }
 
@@ -42,21 +44,21 @@ TEST(Text, every_file_ends_with_one_line_feed) {
 }
 
 TEST(Text, work_left_to_do_is_typed) {
-  // Written in two parts, so that this file passes its own check.
+  // The words are written in two parts, so that this file passes its own check.
   const std::string todo = std::string("TO") + "DO";
   const std::string fixme = std::string("FIX") + "ME";
   const std::regex typed(todo + R"(\((perf|cleanup|port|test|later)\): .{10,})");
 
   on_every_line([&](const std::string& line, const std::string& file, const std::string& where) {
     if (!is_source(file)) return;
-    EXPECT_EQ(line.find(fixme), std::string::npos) << where << "may not be committed";
+    EXPECT_EQ(line.find(fixme), std::string::npos) << where << "this word must not be committed";
     if (line.find(todo) != std::string::npos) {
       EXPECT_TRUE(std::regex_search(line, typed)) << where << "write " << todo << "(perf|cleanup|port|test|later): why";
     }
   });
 }
 
-// A line that is one word too long: the formatter puts that word on a separate line, before the rest of its paragraph.
+// If a line is one word too long, the formatter puts that word on a separate line, before the rest of the paragraph.
 TEST(Text, no_comment_is_torn_by_the_formatter) {
   constexpr std::size_t columns = 120;
   const auto indent = [](const std::string& line) { return line.find_first_not_of(' ', 2); };
@@ -66,7 +68,8 @@ TEST(Text, no_comment_is_torn_by_the_formatter) {
       torn.clear();
     } else {
       const bool is_deeper = line.starts_with("//     ");
-      EXPECT_FALSE(!torn.empty() && is_deeper) << where << "write the lines above so that they fit";
+      EXPECT_FALSE(!torn.empty() && is_deeper)
+          << where << "shorten the lines above: the formatter has moved a word to a separate line";
       const std::size_t first_word = line.find(' ', 3);
       const bool follows = before.starts_with("// ") && indent(line) == 3 &&
                            before.size() + std::min(first_word, line.size()) - 2 > columns;
@@ -76,7 +79,7 @@ TEST(Text, no_comment_is_torn_by_the_formatter) {
   });
 }
 
-// The rows of a header's contract: the formatter joins one that is too long with the next.
+// If a row of a header's contract is too long, the formatter joins it with the next row.
 TEST(Text, each_row_of_a_contract_begins_a_line) {
   const std::regex joined(R"(^// .*[.;] +(Result|Errors|Ownership|Lifetime|Threads|Cancel|Cost): +\S)");
   EXPECT_TRUE(std::regex_search(std::string("// nothing. Cost:      no heap"), joined));
@@ -87,7 +90,7 @@ TEST(Text, each_row_of_a_contract_begins_a_line) {
   });
 }
 
-// Each must fit on one screen: shared code is in flags.h.
+// Each of these examples must fit on one screen; the code that they share is in flags.h.
 TEST(Text, network_examples_have_fewer_than_60_lines) {
   for (const std::string folder : {"examples/chat/", "examples/echo/", "examples/forwarder/"}) {
     std::ptrdiff_t count = 0;
@@ -97,12 +100,12 @@ TEST(Text, network_examples_have_fewer_than_60_lines) {
       count += std::ranges::count_if(all, [](const std::string& line) { return !line.empty(); });
     }
     EXPECT_GT(count, 0) << folder;
-    EXPECT_LT(count, 60) << folder << ", without blank ones";
+    EXPECT_LT(count, 60) << folder << " must have fewer than 60 lines that are not blank";
   }
 }
 
 TEST(Text, nothing_depends_on_one_machine) {
-  // Paths of somebody's checkout, in any file; a service's own paths are relative.
+  // No file may contain a path of somebody's checkout; the paths of a service are relative.
   const std::vector<std::string> places = {std::string("/wo") + "rk/", std::string("/ho") + "me/",
                                            std::string("/ro") + "ot/"};
 

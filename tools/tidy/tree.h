@@ -1,6 +1,6 @@
-// The repository as the checks see it: paths relative to its top, with '/', and the text of files.
+// The repository as the checks see it: the text of files, and paths that are relative to the top and separated by '/'.
 //
-// Errors: a file that cannot be read is a bug of the check and ends it.
+// Errors: a file that cannot be read is a bug in the check, which then ends.
 
 #pragma once
 
@@ -16,15 +16,15 @@ const std::vector<std::string>& files();
 std::string read(const std::string& path);
 std::vector<std::string> lines(const std::string& path);
 
-bool is_source(std::string_view path);      // .h, .cc and .c
+bool is_source(std::string_view path);      // Whether the path ends in .h, .cc or .c.
 std::string stem(std::string_view path);    // Without the extension.
-std::string folder(std::string_view path);  // Returns the path without its last part; empty at the top.
+std::string folder(std::string_view path);  // Returns the path without its last part; empty for a file at the top.
 bool exists(const std::string& path);
 std::string absolute(const std::string& path);
 
 struct Include {
   std::size_t line;
-  std::string path;  // The path as written between the quotes or brackets.
+  std::string path;  // The path, as written between the quotes or angle brackets of the #include.
 };
 std::vector<Include> includes(const std::string& path);
 

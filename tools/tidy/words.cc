@@ -19,7 +19,9 @@ const std::string words_file = "tools/tidy/words.txt";
 struct Rule {
   std::regex pattern;
   std::string advice;
-  std::string needed;  // Letters that each match contains: looking for them is a hundred times faster than the pattern.
+  // Letters that each match contains: searching for these letters is a hundred times faster than searching for the
+  // pattern.
+  std::string needed;
 };
 
 struct Words {
@@ -27,7 +29,7 @@ struct Words {
   std::vector<std::string> outside;
 };
 
-// The longest run of letters outside of parentheses and brackets, which every match of the pattern contains.
+// The longest run of letters outside of parentheses and brackets; every match of the pattern contains it.
 std::string letters_of(const std::string& pattern) {
   std::string longest;
   std::string run;
@@ -76,14 +78,14 @@ std::string without_quoted(const std::string& line, char quote) {
   return made;
 }
 
-// The comment of a line of C++, without its slashes; empty where there is none.
+// The comment of a line of C++, without its slashes; empty if there is no comment.
 std::string comment_of(const std::string& line) {
   const std::string code = without_quoted(line, '"');
   const std::size_t at = code.find("//");
   return at == std::string::npos || (at != 0 && code[at - 1] == ':') ? std::string() : code.substr(at + 2);
 }
 
-// The string literals of a line of C++, separated by a bar; empty where there is none.
+// The string literals of a line of C++, separated by a bar; empty if there are none.
 std::string strings_of(const std::string& line) {
   const std::size_t first = line.find_first_not_of(' ');
   if (first == std::string::npos || line.compare(first, 2, "//") == 0) return {};
@@ -105,7 +107,7 @@ std::string strings_of(const std::string& line) {
   return made;
 }
 
-// Files of which every line is checked, code and comments alike.
+// Whether every line of the file is checked, code and comments alike.
 bool is_script(const std::string& file) {
   constexpr std::string_view ends[] = {".py", ".yaml", ".yml", ".cmake", ".js", ".html", "CMakeLists.txt", "Makefile"};
   if (std::ranges::any_of(ends, [&](std::string_view end) { return file.ends_with(end); })) return true;
@@ -125,12 +127,12 @@ std::string wrong_word(const std::string& prose, const Words& words) {
 
 bool has_prose(const std::string& file, const Words& words) {
   if (file.find("/testdata/") != std::string::npos || file.starts_with("bench/results/")) return false;
-  if (file == "docs/metrics.md" || file.starts_with("docs/api/")) return false;  // The page repeats the sources.
+  if (file == "docs/metrics.md" || file.starts_with("docs/api/")) return false;  // These pages only repeat the sources.
   if (!is_source(file) && !is_script(file) && !file.ends_with(".md")) return false;
   return std::ranges::none_of(words.outside, [&](const std::string& folder) { return file.starts_with(folder); });
 }
 
-// A comment behind code, and whether its line has code.
+// Whether the comment ends in the middle of a sentence.
 bool ends_in_the_middle(const std::string& comment) {
   for (const std::string_view end : {",", " and", " or", " but", " with", " for", " of"}) {
     if (comment.ends_with(end)) return true;
@@ -181,7 +183,7 @@ TEST(Words, of_a_comment_do_not_continue_the_line_above) {
     std::size_t number = 0;
     for (const std::string& line : lines(file)) {
       EXPECT_FALSE(continues(above, line))
-          << file << ':' << ++number - 1 << ": each comment is a sentence of its own:\n"
+          << file << ':' << ++number - 1 << ": each comment must be a complete sentence:\n"
           << above << '\n'
           << line;
       above = line;

@@ -37,8 +37,8 @@ keel api init [--out FILE] [--title TITLE] [--records FOLDER]
   diff    prints the changes from OLD to NEW that clients notice, and says which of them break clients
   init    writes the document of a service that has none, from the requests of its tests
 
-Each ends with 0 when all is well, with 1 when it has found something, with 2 when a document cannot be
-read or the command line is wrong. For more, see keel api lint --help, diff --help and init --help.
+Each command ends with 0 when it finds nothing to report, with 1 when it finds something, and with 2 when a
+document cannot be read or the command line is wrong. For more, see keel api lint --help, diff --help and init --help.
 )";
 
 constexpr std::string_view documents_text =
@@ -50,7 +50,7 @@ constexpr std::string_view lint_help =
     R"(keel api lint [--no-warnings] [--operations ID,...] [--generate LIST] FILE...
 
 Prints every mistake in OpenAPI documents, every part that Keel cannot serve, and every part that is legal but
-suspicious: one line for each, with file, line, column, and JSON pointer. keel gen api prints the same errors, in
+suspicious: one line for each, with its file, line, column and JSON pointer. keel gen api prints the same errors, in
 the same words. Errors that only the generator can find are printed once there are no others.
 
   --no-warnings        prints only errors
@@ -60,8 +60,8 @@ the same words. Errors that only the generator can find are printed once there a
 A FILE is )";
 constexpr std::string_view lint_exit =
     R"(
-Ends with 0 when there is no error, warnings or not; with 1 when there is one; with 2 when a document
-cannot be read or the command line is wrong.
+Ends with 0 when there is no error, even if there are warnings; with 1 when there is an error; with 2 when a
+document cannot be read or the command line is wrong.
 
 These keywords of a schema are not supported, and are errors:
  )";
@@ -73,8 +73,8 @@ Prints each change from OLD to NEW that clients can notice: one line for each, w
 when a request that OLD allows may fail, or a response may contain what OLD rules out; non-breaking when neither
 can happen; unclassified when that depends on what clients do.
 
-  --fail-on LEVEL    breaking (the default): ends with 1 when a change is breaking; unclassified: also
-                     when a change is unclassified; any: when there is any change; none: never
+  --fail-on LEVEL    breaking (the default): ends with 1 if a change is breaking; unclassified: also
+                     if a change is unclassified; any: if there is any change; none: never
 
 Both documents are )";
 constexpr std::string_view diff_exit =
@@ -154,7 +154,8 @@ int lint(const Options& options) {
   Problems all;
   bool are_read = true;
   for (const std::string& file : options.files) {
-    // Each document has its own Problems, because the generator generates nothing after an error.
+    // Each document has its own Problems, because an error in one document must not keep the generator from reading the
+    // other documents.
     Problems problems;
     const std::unique_ptr<Document> document = Document::load(file, openapi::read_regular_file, problems);
     if (document == nullptr) {
@@ -197,7 +198,7 @@ int diff(const Options& options) {
   return failing == 0 ? is_good : is_bad;
 }
 
-// "--fail-on=any" as "--fail-on", "any".
+// Splits "--fail-on=any" into "--fail-on" and "any".
 std::vector<std::string> with_values_apart(const std::vector<std::string>& written) {
   std::vector<std::string> arguments;
   for (const std::string& one : written) {

@@ -1,4 +1,4 @@
-// `keel api`: finds mistakes in an OpenAPI document, and changes to it that break clients.
+// `keel api`: finds mistakes in an OpenAPI document, and changes to the document that break clients.
 
 #pragma once
 

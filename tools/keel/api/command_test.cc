@@ -142,7 +142,7 @@ TEST_F(ApiCommand, lint_says_what_the_generator_rejects_in_the_same_words) {
       {schema("{type: object, properties: {\"a\\0b\": {type: string}}}"),
        "shop.yaml:6:36: error: a text with the character U+0000 is not supported"},
       {get("/a", "security: [{" + nine + "}], ") + "components:\n  securitySchemes:\n" + schemes,
-       "shop.yaml:5:38: error: an alternative in 'security' may have at most 8 schemes, and this one has 9"},
+       "shop.yaml:5:38: error: an alternative in 'security' may have at most 8 schemes, but this one has 9"},
       {schema("{type: string, pattern: '(?=a)b'}"), "shop.yaml:6:23: error: the pattern '(?=a)b' uses look-around"},
       {schema("{type: object, properties: {x: {type: integer, default: 99999999999999999999}}}"),
        "shop.yaml:6:55: error: the default 99999999999999999999 cannot be written as a std::int64_t"},

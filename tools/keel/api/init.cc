@@ -23,7 +23,7 @@ constexpr std::string_view components_at = "#/components/schemas/";
 constexpr std::array<std::string_view, 6> methods = {"get", "post", "put", "patch", "delete", "head"};
 
 struct Response {
-  std::map<std::string, Value> content;  // The schemas by media type; null: the schema is unknown.
+  std::map<std::string, Value> content;  // The schemas by media type; a schema that is null is unknown.
   std::set<std::string> fields;
 };
 struct Operation {
@@ -34,8 +34,8 @@ struct Operation {
   std::set<std::string> types;
   std::map<int, Response> responses;
 };
-using Operations =
-    std::map<std::pair<std::string, std::size_t>, Operation>;  // The operations by path, with their methods in order.
+// The operations by path and by the position of their method.
+using Operations = std::map<std::pair<std::string, std::size_t>, Operation>;
 using Components = std::map<std::string, Value>;
 
 std::string lowered(std::string_view text) {
@@ -110,7 +110,8 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// "shop::Page<shop::Order>" with one part of each name becomes "PageOrder"; with all parts, "ShopPageShopOrder".
+// Shortens a type's name: "shop::Page<shop::Order>" becomes "PageOrder" with one part of each name, and
+// "ShopPageShopOrder" with all parts.
 std::string short_name(std::string_view whole, bool has_all) {
   std::string name;
   std::string part;
@@ -159,11 +160,11 @@ struct Path {
     std::string name;
     std::string type;  // "uint", or empty.
   };
-  std::string text;  // The text in OpenAPI's notation.
+  std::string text;
   std::vector<Parameter> parameters;
-  std::vector<std::string> fixed;  // Segments without a parameter, as words.
+  std::vector<std::string> fixed;  // The segments that contain no parameter, each as a word.
   bool ends_fixed = false;
-  std::string cannot_be_said;  // The reason why OpenAPI cannot express the path; empty: it can.
+  std::string cannot_be_said;  // The reason why OpenAPI cannot express the path; empty if it can.
 };
 
 Path path_of(std::string_view pattern) {
@@ -196,7 +197,7 @@ Path path_of(std::string_view pattern) {
   return path;
 }
 
-// "create" of POST /orders is create_order, "pay" of POST /orders/{id}/pay is pay_order.
+// The handler "create" of POST /orders gives "create_order", and "pay" of POST /orders/{id}/pay gives "pay_order".
 std::string operation_name(const Operation& operation, const Path& path) {
   const bool is_collection = path.ends_fixed || path.parameters.empty();
   std::string verb = operation.handler;
@@ -216,7 +217,7 @@ std::string operation_name(const Operation& operation, const Path& path) {
   return verb + '_' + (is_of_all ? noun : singular(noun));
 }
 
-// The first segment that is neither "api" nor a version.
+// The path's first segment that is neither "api" nor a version.
 std::string tag_of(const Path& path) {
   for (const std::string& word : path.fixed) {
     const bool is_version = word.size() > 1 && word[0] == 'v' && std::ranges::all_of(word.substr(1), ascii::is_digit);
@@ -257,7 +258,7 @@ void rename_references(Value& value, const std::map<std::string, std::string>& n
   value = std::move(renamed);
 }
 
-// A parameter is never null, but may be absent.
+// A parameter's value is never null, but the parameter may be absent.
 Value without_null(const Value& schema) {
   if (const Value* const any = schema.find("anyOf"); any != nullptr && any->size() == 2) return any->elements()[0];
   Value plain = schema;
@@ -283,9 +284,9 @@ std::string_view description_of(int status) {
   constexpr std::array<std::pair<int, std::string_view>, 21> all = {{
       {200, "It has succeeded."},
       {201, "The resource has been created."},
-      {202, "The request has been accepted, and is carried out later."},
+      {202, "The request was accepted, and will be carried out later."},
       {204, "The request has succeeded; there is no content."},
-      {206, "A part of the resource."},
+      {206, "This is a part of the resource."},
       {301, "The resource has moved permanently."},
       {302, "It is elsewhere."},
       {303, "The result is at another URL."},
@@ -294,14 +295,14 @@ std::string_view description_of(int status) {
       {308, "The resource has moved permanently."},
       {400, "The request is malformed."},
       {401, "The request is not authenticated."},
-      {403, "This is not allowed."},
+      {403, "The client is not allowed to do this."},
       {404, "There is no such resource."},
-      {409, "The present state of the resource does not allow this."},
-      {410, "It is gone."},
-      {412, "The precondition does not hold."},
+      {409, "The current state of the resource does not allow the request."},
+      {410, "The resource no longer exists."},
+      {412, "A precondition of the request is not met."},
       {415, "The media type is not supported."},
-      {422, "The values are not acceptable."},
-      {429, "There have been too many requests."},
+      {422, "The values in the request are not valid."},
+      {429, "The client sent too many requests."},
   }};
   for (const auto& [number, text] : all) {
     if (number == status) return text;
@@ -402,7 +403,7 @@ std::optional<Value> body_of(const Operation& operation) {
 Value responses_of(const Operation& operation) {
   Value responses = Value::object();
   for (const auto& [status, response] : operation.responses) {
-    if (status == 405 || status == 406) continue;  // The responses of the router, which every path has.
+    if (status == 405 || status == 406) continue;  // The router sends these responses for every path.
     Value one = Value::object({{"description", description_of(status)}});
     if (!response.fields.empty()) {
       Value headers = Value::object();
@@ -417,7 +418,7 @@ Value responses_of(const Operation& operation) {
   return responses;
 }
 
-// Braces within a key of a block need no quotes.
+// In YAML's block style, a key that contains braces needs no quotes.
 std::string path_key(std::string_view path) {
   const bool is_plain = std::ranges::all_of(path, [](char c) {
     return ascii::is_alphanumeric(c) || std::string_view("/{}-_.~").find(c) != std::string_view::npos;
@@ -465,7 +466,8 @@ Result<std::string> write_contract(std::vector<Record> records, std::string_view
     ++counts[operation_name(operation, path_of(operation.path))];
   }
   std::map<std::string, Value> schemas = {{"Problem", problem_schema()}};
-  for (std::size_t known = 0; known != used.size();) {  // Repeats until no new component is referred to.
+  // A component's schema may refer to further components, so repeat until no new component is found.
+  for (std::size_t known = 0; known != used.size();) {
     known = used.size();
     for (const std::string& whole : std::set(used)) {
       Value schema = components[whole];

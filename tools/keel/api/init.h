@@ -1,9 +1,9 @@
 // api/init.h — writes an OpenAPI document from the records of a service's tests (http/testing/contract_recorder.h).
 //
-// The records of several programs are merged: an operation has everything that any of the programs has recorded. Names
-// are short: a type has the last part of its name, or more parts where two types would get the same name. An operation
-// is named after its handler and its path: `create` of `POST /orders` is create_order. Parts that OpenAPI cannot
-// express are left out, with a comment.
+// The records of several programs are merged: an operation contains everything that any program recorded about it.
+// Names are short: a schema has the last part of its type's name, or more parts if two types would get the same name.
+// An operation is named after its handler and its path: the handler `create` of `POST /orders` gives `create_order`.
+// Parts that OpenAPI cannot express are left out, with a comment.
 
 #pragma once
 
@@ -21,7 +21,7 @@ struct Record {
 };
 
 // Returns the document, as YAML; the same records give the same document, whatever their order. InvalidArgument: a text
-// is not a record, or there is no operation in the records.
+// is not a record, or the records contain no operation.
 Result<std::string> write_contract(std::vector<Record> records, std::string_view title);
 
 }  // namespace keel::api

@@ -75,7 +75,9 @@ Result<std::vector<Record>> read_records(const std::string& folder) {
     records.push_back({.file = entry.path().string(), .text = {std::istreambuf_iterator<char>(file), {}}});
   }
   if (records.empty()) {
-    return Error::text(Code::NotFound, folder + ": no test has recorded anything: tests that use a TestApp do, " +
+    return Error::text(Code::NotFound, folder +
+                                           ": no test has recorded anything: tests that use a TestApp record their "
+                                           "requests and responses, " +
                                            "if the sources of the service are compiled with -DKEEL_RECORD_CONTRACT");
   }
   return records;
@@ -129,7 +131,7 @@ int run_init(const std::vector<std::string>& arguments) {
   file.close();
   if (!file) {
     std::error_code ignored;
-    fs::remove(options->out, ignored);  // Else the next run would find it there.
+    fs::remove(options->out, ignored);  // The next run must not find an incomplete file.
     return refuse(Error::text(Code::Internal, options->out + ": cannot be written"));
   }
   std::printf("keel api: %s is written; `keel api lint %s` looks it over\n", options->out.c_str(),

@@ -66,7 +66,7 @@ void append_yaml(std::string& out, const json::Value& value, int indent) {
     for (const json::Value& element : value.elements()) {
       std::string block;
       append_yaml(block, element, indent + 2);
-      // The first member is on the line of the dash.
+      // In a list, the first member of a map is on the line of the dash.
       if (block.starts_with('\n')) block.erase(0, 1 + static_cast<std::size_t>(indent + 2));
       if (block.starts_with(' ')) block.erase(0, 1);
       out += begin + "- " + block;

@@ -9,10 +9,10 @@
 
 namespace keel::api {
 
-// A scalar, in quotes if it would otherwise be read as something else.
+// Returns a scalar, in quotes if YAML would otherwise read it as something else.
 std::string yaml_text(std::string_view text);
 
-// Appends `value` after "key:" or "-" in a block that is indented by `indent`: on the same line, or as a separate
+// Appends `value` after "key:" or "-" in a block that is indented by `indent`, either on the same line or as a separate
 // block.
 void append_yaml(std::string& out, const json::Value& value, int indent);
 

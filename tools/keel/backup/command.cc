@@ -50,11 +50,11 @@ struct Options {
 Error wrong_use(const std::string& text) { return Error::text(Code::InvalidArgument, text); }
 
 Error is_postgres(const std::string& who) {
-  return wrong_use(who + " names a PostgreSQL database, and keel backup copies SQLite databases: use pg_dump " +
+  return wrong_use(who + " names a PostgreSQL database, but keel backup copies only SQLite databases: use pg_dump " +
                    "--format=custom --file=TARGET, or pg_basebackup");
 }
 
-// The database of a service with the same environment.
+// The database that a service would use with the environment variables of this process.
 Result<std::string> database_of_environment() {
   const auto variable = [](const char* name) {
     const char* const value = std::getenv(name);

@@ -89,7 +89,7 @@ TEST(BackupCommand, says_what_copies_a_postgres_database) {
   ::setenv("KEEL_DATABASE__PATH", source.c_str(), 1);
   ::setenv("KEEL_DATABASE__TYPE", "postgres", 1);
   const std::string says =
-      " names a PostgreSQL database, and keel backup copies SQLite databases: use pg_dump --format=custom "
+      " names a PostgreSQL database, but keel backup copies only SQLite databases: use pg_dump --format=custom "
       "--file=TARGET, or pg_basebackup\n";
 
   const Ran ran = backup({folder / "copy.db"});

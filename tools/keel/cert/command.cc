@@ -26,7 +26,8 @@ constexpr int was_not_written = 1;
 constexpr int was_wrong = 2;
 constexpr Duration validity = Duration::seconds(365 * 24 * 3600);
 constexpr std::size_t name_bytes_max = 253;
-constexpr std::size_t common_name_bytes_max = 64;  // RFC 5280, appendix A.1: ub-common-name.
+// The longest common name of a certificate (RFC 5280, appendix A.1: ub-common-name).
+constexpr std::size_t common_name_bytes_max = 64;
 
 constexpr std::string_view help =
     R"(keel cert [NAME...] [--dir FOLDER]
@@ -42,7 +43,7 @@ its key is not kept.
 
 The certificate is valid for a year. Existing files are replaced.
 
-Ends with 0, with 1 when a file cannot be written, and with 2 for a name or an option that cannot be used.
+Ends with 0 on success, with 1 when a file cannot be written, and with 2 for a name or an option that cannot be used.
 )";
 
 int refuse(const Error& error, int code) {
@@ -75,7 +76,8 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
       options.folder = arguments[++i];
     } else if (argument.starts_with('-')) {
       return Error::text(Code::InvalidArgument, argument + ": there is no such option; keel cert --help lists them");
-    } else if (Address::ip(argument, 0) && !argument.contains('%')) {  // A zone is of one machine only.
+    } else if (Address::ip(argument, 0) && !argument.contains('%')) {
+      // An address with a zone ("fe80::1%eth0") is excluded, because a zone has a meaning on one machine only.
       options.addresses.push_back(argument);
     } else if (is_host_name(argument)) {
       options.names.push_back(argument);
@@ -90,7 +92,8 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
-// A file that is renamed to its path once all files are written: a service that uses an earlier one never sees a part.
+// A file that is written under another name, and renamed to its path after all files are written: a service that reads
+// the path never sees an incomplete file.
 class File {
  public:
   explicit File(fs::path path) : path_(std::move(path)), beside_(path_.string() + ".new") {}
@@ -126,7 +129,7 @@ Result<> make(const Options& options) {
   if (problem) return Error::from_errno("mkdir", problem.value()).because(options.folder);
   tls::testing::Authority authority("Keel, for development");
   const std::string& first = options.names.empty() ? options.addresses.front() : options.names.front();
-  // Clients compare with `names` and `addresses`.
+  // Clients compare the host of the URL with `names` and `addresses`, not with the subject.
   const tls::KeyPair pair = authority.issue({.common_name = first.size() <= common_name_bytes_max ? first : "keel cert",
                                              .names = options.names,
                                              .addresses = options.addresses,

@@ -1,4 +1,4 @@
-// `keel cert`: certificates for development.
+// `keel cert`: makes certificates for development.
 
 #pragma once
 

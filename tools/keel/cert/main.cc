@@ -1,4 +1,4 @@
-// `keel cert` by itself, for `make run`, which does not build the other commands.
+// A program with only the command `keel cert`: `make run` needs this program, and does not build the other commands.
 
 #include <string>
 #include <vector>

@@ -23,7 +23,7 @@ std::vector<std::string_view> lines_of(std::string_view log) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "notes.cc:12:3: error: …", "notes.cc:12: fatal error: …".
+// Whether a compiler reports an error in this line: "notes.cc:12:3: error: …", "notes.cc:12: fatal error: …".
 bool is_compilers(std::string_view line) {
   for (const std::string_view kind : {": error: ", ": fatal error: "}) {
     std::size_t at = line.find(kind);
@@ -48,13 +48,13 @@ bool is_makers(std::string_view line) {
          (line.starts_with("make") && line.contains("*** No rule"));
 }
 
-// "keel sql: 3 statements checked …" is not an error.
+// "keel sql: 3 statements checked …" is a summary, not an error.
 bool is_error(std::string_view line) {
   if (line.starts_with("keel sql: ") && line.contains(" checked with ")) return false;
   return is_compilers(line) || is_linkers(line) || is_makers(line);
 }
 
-// Lines that belong to the error above: the source and a caret, CMake's paragraph.
+// Whether the line belongs to the error above it: a source line, a line with a caret, or a line of CMake's paragraph.
 bool goes_on(std::string_view line, bool is_cmakes) { return line.starts_with(' ') || (is_cmakes && line.empty()); }
 
 void replace_all(std::string& text, std::string_view what, std::string_view with) {

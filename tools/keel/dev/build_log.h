@@ -13,7 +13,7 @@ namespace keel::dev {
 
 struct BuildError {
   // The error as it was printed, with the source lines below it; if no error is recognized, the last lines of the log.
-  // Paths below the project's folder are relative.
+  // Paths below the project's folder are printed relative to that folder.
   std::string text;
   std::size_t count = 0;  // The number of errors in the whole log.
 };

@@ -5,7 +5,7 @@
 //   …SIGCHLD…
 //   if (const auto built = builder.ended(now)) …
 //
-// Errors:  start(): the log cannot be written, or a command cannot be started. Built tells how a build ended.
+// Errors:  start(): the log cannot be written, or a command cannot be started. `Built` says how a build ended.
 // Threads: one.
 
 #pragma once
@@ -29,24 +29,25 @@ struct BuildStep {
 
 struct Built {
   bool is_good = false;
-  std::string step;  // The last step that ran.
+  std::string step;  // The name of the last step that ran.
   int code = 0;
   Duration took;
-  BuildError error = {};  // The first error of a build that has failed.
+  BuildError error = {};  // The first error of the build, if the build failed.
 };
 
 class Builder {
  public:
-  // Commands run in `folder`; the log is relative to it.
+  // Commands run in `folder`; the path of the log is relative to `folder`.
   Builder(std::string folder, std::string log) : folder_(std::move(folder)), log_(std::move(log)) {}
   ~Builder() { cancel(); }
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  // Ends a running build, waits for its end, and begins with an empty log.
+  // Ends a running build, waits for its end, empties the log, and starts the first step.
   Result<> start(std::vector<BuildStep> steps, Instant now);
   bool is_running() const noexcept { return child_.has_value(); }
-  // Returns how the build has ended, once; else continues with the next step.
+  // When the build has ended, returns its result once. While the build runs, starts the next step when the current step
+  // has ended, and returns nothing.
   Result<std::optional<Built>> ended(Instant now);
   void cancel();
   const std::string& log() const noexcept { return log_; }

@@ -1,5 +1,5 @@
-// dev/changes.h — collects saved files until nothing has been saved for a moment: an editor writes several files
-// together, and a checkout hundreds.
+// dev/changes.h — collects saved files until nothing has been saved for a moment: an editor may write several files
+// together, and a checkout in git may write hundreds of files.
 //
 // Threads: one.
 
@@ -16,11 +16,11 @@ namespace keel::dev {
 
 class Changes {
  public:
-  static constexpr Duration quiet = 50_ms;  // How long no further change must come before the changes are taken.
-  static constexpr Duration longest = 1_s;  // The longest wait after the first change, however many changes follow.
+  static constexpr Duration quiet = 50_ms;  // The time without a further change after which the changes are taken.
+  static constexpr Duration longest = 1_s;  // The longest wait after the first change, even if further changes follow.
 
   void add(const std::vector<std::string>& files, Instant now);
-  // The time when the changes can be taken; nothing while there are none.
+  // The time at which the changes can be taken; nothing while there are no changes.
   std::optional<Instant> due() const noexcept;
   bool is_due(Instant now) const noexcept;
   std::set<std::string> take();

@@ -15,7 +15,7 @@ namespace keel::dev {
 namespace {
 
 constexpr int not_started = 127;
-constexpr int times_asked = 5;  // How many times a build is asked to end, once a second, before it is killed.
+constexpr int times_asked = 5;  // A build gets this many SIGTERM signals, one a second, before it is killed.
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
@@ -44,7 +44,7 @@ struct Prepared {
   std::vector<char*> envp;
   const char* folder;
   int output;
-  int failed;  // The descriptor to which errno is written; closed by a successful exec.
+  int failed;  // The descriptor to which errno is written if exec fails; a successful exec closes it.
 };
 
 [[noreturn]] void fail_child(const Prepared& prepared) {
@@ -53,7 +53,8 @@ struct Prepared {
   ::_exit(not_started);
 }
 
-// Has SIGTERM sent to this process when its parent ends, even if the parent ended before this call.
+// Makes the kernel send SIGTERM to this process when its parent ends; also ends this process if the parent ended before
+// the call.
 void end_with(pid_t parent, const Prepared& prepared) {
   if (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) fail_child(prepared);
   if (::getppid() != parent) ::_exit(not_started);
@@ -73,8 +74,9 @@ void end_with(pid_t parent, const Prepared& prepared) {
   fail_child(prepared);
 }
 
-// The guard: a process between us and a build, which passes signals on to the group, and ends when no process of the
-// build is left. A process that loses its parent, such as ninja when cmake is killed, becomes a child of the guard.
+// The guard: a process between keel dev and a build, which passes signals on to the build's process group, and ends
+// when all processes of the build have ended. A process that loses its parent, such as ninja when cmake is killed,
+// becomes a child of the guard.
 [[noreturn]] void guard(const Prepared& prepared) {
   sigset_t awaited;
   ::sigemptyset(&awaited);
@@ -98,8 +100,8 @@ void end_with(pid_t parent, const Prepared& prepared) {
     int number = 0;
     ::sigwait(&awaited, &number);
     if (number == SIGCHLD || (number != SIGALRM && asked > 0))
-      continue;  // The signal to the group also reaches its leader.
-    // The signal is sent again, because a process between fork and exec has missed the first one.
+      continue;  // The guard leads the group, so it also receives the signals that it sends to the group.
+    // The signal is sent again, because a process between fork and exec may have missed the first signal.
     ::kill(0, asked++ < times_asked ? SIGTERM : SIGKILL);
     ::alarm(1);
   }

@@ -1,4 +1,4 @@
-// `keel dev`: rebuilds and restarts a service when a file is saved. The service never stops listening.
+// `keel dev`: rebuilds and restarts a service when a file is saved. The service keeps listening during a restart.
 
 #pragma once
 

@@ -235,7 +235,7 @@ TEST_F(DevCommand, passes_arguments_on_and_says_what_is_wrong_with_its_own) {
   EXPECT_TRUE(says("target: NAME"));
 
   start({"--target", "app", "--", "--network.http.prot=1"});
-  ASSERT_TRUE(says("ended with exit code 2 before it was ready; no process serves until this is fixed\n"));
+  ASSERT_TRUE(says("ended with exit code 2 before it was ready; the service does not run until this is fixed\n"));
   EXPECT_EQ(end(SIGINT), 0);
 }
 

@@ -1,16 +1,17 @@
-// dev/generations.h — the successive processes of a service: the one that serves, its successor, and those that drain.
+// dev/generations.h — the successive processes of a service: the process that serves, its successor, and the processes
+// that drain.
 //
 //   KEEL_TRY(auto processes, Generations::make());
 //   KEEL_TRY_VOID(processes.start({.words = {"build/dev/shop"}}, now));
 //   …SIGCHLD, or fd() is readable…
 //   for (const Event& event : processes.events(now)) …
 //
-// A successor is started while the old process serves. It takes over the listening sockets (network.handover.path of
-// keel::app, which this sets in the environment), and reports that it is ready (NOTIFY_SOCKET); the old process then
-// drains and ends. When a successor ends before it is ready, or takes longer than start_timeout, the old process
-// continues.
+// A successor is started while the old process still serves. The successor takes over the listening sockets (through
+// the setting network.handover.path of keel::app, which Generations sets in the environment), and reports that it is
+// ready (NOTIFY_SOCKET); then the old process drains and ends. When a successor ends before it is ready, or takes
+// longer than start_timeout, the old process continues.
 //
-// Errors:    start(): the program cannot be started. make(): the folder for sockets cannot be created in TMPDIR.
+// Errors:    start(): the program cannot be started. make(): the folder for its sockets cannot be created in TMPDIR.
 // Threads:   one.
 // Ownership: Generations owns the folder of the sockets, and removes it when it is destroyed.
 
@@ -35,11 +36,11 @@ class Generations {
   struct Event {
     enum class Kind {
       // It serves. `status` is the status that the process reports, and `follows` says whether another process served
-      // before it.
+      // before this process.
       Ready,
       NotReady,  // The process ended before it was ready, with `code`.
       TooSlow,   // The process was not ready within start_timeout, and was killed.
-      Ended,     // The serving process has ended, with `code`, and not because a successor took over.
+      Ended,     // The serving process ended with `code`, but not because a successor took over.
     };
     Kind kind;
     pid_t process = 0;
@@ -53,15 +54,16 @@ class Generations {
   Generations(Generations&&) noexcept;
   ~Generations();
 
-  // This descriptor is readable when a process has sent a message.
+  // This descriptor becomes readable when a process sends a message.
   int fd() const noexcept { return socket_.fd(); }
-  // Kills a process that is not ready yet, and starts one that is to serve. Adds to the environment of `launch`.
+  // Starts a process that will serve; an earlier process that is not ready yet is killed. Adds variables to the
+  // environment of `launch`.
   Result<> start(Launch launch, Instant now);
   std::vector<Event> events(Instant now);
-  // The time at which events() must be called even if nothing was sent.
+  // The time at which events() must be called even if no process has sent a message.
   std::optional<Instant> deadline() const noexcept;
 
-  // The process that serves; 0: none.
+  // The id of the process that serves; 0 if no process serves.
   pid_t serving() const noexcept { return serving_ ? serving_->pid() : 0; }
   bool is_starting() const noexcept { return successor_.has_value(); }
   // The number of processes that serve, start or drain.
@@ -81,7 +83,7 @@ class Generations {
   std::string folder_;
   NotifySocket socket_;
   std::optional<Child> serving_;
-  pid_t left_ = 0;  // A process that has served and ended well while its successor was not ready yet.
+  pid_t left_ = 0;  // The process that served before and ended with exit code 0 while its successor was not ready yet.
   std::optional<Starting> successor_;
   std::vector<Child> leaving_;
 };

@@ -17,12 +17,12 @@ namespace keel::dev {
 class NotifySocket {
  public:
   struct Message {
-    pid_t process = 0;  // The process id that the kernel reports.
+    pid_t process = 0;  // The id of the sending process, as the kernel reports it.
     std::string text;   // "READY=1\nSTATUS=serving on 127.0.0.1:8080"
     bool has(std::string_view line) const;
   };
 
-  // Makes a socket at `path`, which is removed with it.
+  // Creates a socket at `path`; the destructor removes the file.
   static Result<NotifySocket> make(std::string path);
   NotifySocket(NotifySocket&& other) noexcept;
   NotifySocket& operator=(NotifySocket&&) = delete;

@@ -18,11 +18,12 @@ namespace keel::dev {
 namespace {
 
 constexpr const char* settings_file = "keel.yaml";
-// CMake's file API: an empty file is the request, and each run of CMake writes the reply.
+// CMake's file API: an empty file at the first path is the request, and each run of CMake writes its reply below the
+// second path.
 constexpr const char* question = "/.cmake/api/v1/query/client-keel/codemodel-v2";
 constexpr const char* replies = "/.cmake/api/v1/reply";
 
-// The needed part of the reply.
+// The part of CMake's reply that is needed.
 struct TargetFile {
   std::string name;
   std::string json_file;
@@ -55,7 +56,7 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-// Matches this path, relative to the top, and no other.
+// A pattern that matches only this path, relative to the top.
 std::string pattern_of(const std::string& path) {
   std::string pattern = "/";
   for (const char c : std::filesystem::path(path).lexically_normal().string()) {
@@ -74,7 +75,7 @@ Result<T> read_json(const std::string& path) {
   return json::parse<T>(text).map_error([&](Error error) { return std::move(error).because(path); });
 }
 
-// The newest reply; CMake deletes older ones.
+// Reads the newest reply; CMake deletes older replies.
 std::optional<std::string> find_reply(const std::string& folder) {
   std::optional<std::filesystem::directory_entry> newest;
   std::error_code error;
@@ -99,9 +100,11 @@ void DevSettings::fields(config::Schema& v) {
   config::field(v, "preset", preset, "the preset of CMakePresets.json");
   config::field(v, "target", target, "the program that is built and started, a target of CMake");
   config::field(v, "build", build, "the build folder, relative to this file; build/PRESET unless given");
-  config::field(v, "arguments", arguments, "arguments of the program; those of the command line are appended");
+  config::field(v, "arguments", arguments, "arguments of the program; the arguments of the command line are appended");
   config::field(v, "restart_on", restart_on, "files that the program reads when it starts, as patterns of fnmatch(3)");
-  config::field(v, "ignore", ignore, "files and folders that are ignored: /path from this folder, a name at any depth");
+  config::field(v, "ignore", ignore,
+                "files and folders that are ignored: /path is relative to this folder; a name "
+                "matches at any depth");
 }
 
 Result<Project> Project::read(std::string folder, const std::string& preset, const std::string& target) {

@@ -29,7 +29,8 @@ struct DevSettings {
 
 class Project {
  public:
-  // Reads the folder's keel.yaml, if there is one. A preset or target that is given here overrides that of keel.yaml.
+  // Reads the folder's keel.yaml, if there is one. A `preset` or `target` that is given overrides the value in
+  // keel.yaml.
   static Result<Project> read(std::string folder, const std::string& preset, const std::string& target);
 
   const std::string& folder() const noexcept { return folder_; }

@@ -103,7 +103,7 @@ Result<int> Session::run() {
   return code_;
 }
 
-// Waits until something has happened, or is due.
+// Waits until a signal, a saved file or a message arrives, or until the next deadline.
 Result<> Session::wait() {
   pollfd awaited[] = {{.fd = signals_, .events = POLLIN, .revents = 0},
                       {.fd = generations_.fd(), .events = POLLIN, .revents = 0},
@@ -112,7 +112,7 @@ Result<> Session::wait() {
   if (const auto deadline = generations_.deadline(); deadline && (!due || *deadline < *due)) due = deadline;
   int timeout_ms = -1;
   if (due) timeout_ms = static_cast<int>(std::max<std::int64_t>((*due - now()).count_ns() / 1'000'000 + 1, 0));
-  const nfds_t count = stops_asked_ > 0 ? 2 : 3;  // Files saved from now on no longer matter.
+  const nfds_t count = stops_asked_ > 0 ? 2 : 3;  // Files that are saved during the shutdown are ignored.
   if (::poll(awaited, count, timeout_ms) < 0 && errno != EINTR) return Error::from_errno("poll", errno);
   return {};
 }
@@ -121,7 +121,7 @@ Result<> Session::take_signals() {
   signalfd_siginfo info;
   while (::read(signals_, &info, sizeof info) == sizeof info) {
     const int number = static_cast<int>(info.ssi_signo);
-    if (number == SIGQUIT) generations_.signal(SIGQUIT);  // The service then logs its tasks and stacks.
+    if (number == SIGQUIT) generations_.signal(SIGQUIT);  // On SIGQUIT, the service logs its tasks and stacks.
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) stop();
   }
   return {};
@@ -138,7 +138,7 @@ void Session::stop() {
 Result<> Session::build(const std::set<std::string>& changed) {
   has_to_configure_ = has_to_configure_ || !project_.is_configured();
   for (const std::string& file : changed) {
-    const bool is_any = file == ".";  // Any file may have changed.
+    const bool is_any = file == ".";  // The watcher lost some changes, so any file may have changed.
     has_to_configure_ = has_to_configure_ || is_any || project_.has_to_configure(file);
     if (file == "keel.yaml") {
       say("keel.yaml is read only when keel dev starts: restart keel dev");
@@ -155,7 +155,7 @@ Result<> Session::build(const std::set<std::string>& changed) {
 
 std::string Session::who_serves() const {
   const pid_t serving = generations_.serving();
-  if (serving == 0) return "no process serves until this is fixed";
+  if (serving == 0) return "the service does not run until this is fixed";
   return "process " + std::to_string(serving) + " still serves";
 }
 

@@ -1,6 +1,6 @@
 // dev/session.h — `keel dev` while it runs: builds after each save, and serves the built program.
 //
-// Threads: one, whose signals it handles.
+// Threads: one; the session handles the signals of that thread.
 
 #pragma once
 
@@ -22,15 +22,15 @@ namespace keel::dev {
 
 class Session {
  public:
-  // `arguments` are passed to the program after those of the project.
+  // `arguments` are passed to the program after the project's own arguments.
   static Result<std::unique_ptr<Session>> make(Project project, std::vector<std::string> arguments);
   ~Session();
 
-  // Runs until SIGINT, SIGTERM or SIGHUP; returns the exit code of the service, or 0 when none ran.
+  // Runs until SIGINT, SIGTERM or SIGHUP; returns the exit code of the service, or 0 if no service ran.
   Result<int> run();
 
  private:
-  // Identifies a program by its file and size: if either differs, it is a different program.
+  // Identifies a program by its file and size: if either changes, the program has changed.
   struct Identity {
     unsigned long inode = 0;
     long long size = 0;
@@ -59,9 +59,9 @@ class Session {
   Changes changes_;
   int signals_ = -1;
   Instant saved_;            // The time of the save that led to the current build or start.
-  bool has_served_ = false;  // The first start is reported with the time since the beginning.
+  bool has_served_ = false;  // False until the first start, which is reported with the time since keel dev began.
   bool has_to_start_ = true;
-  bool has_to_configure_ = false;  // Until CMake has run: a save may end the build that runs it.
+  bool has_to_configure_ = false;  // True until CMake has run, because a save may end the build before CMake runs.
   Identity started_;
   int stops_asked_ = 0;
   int code_ = 0;

@@ -58,7 +58,7 @@ Result<> Watcher::watch(const std::string& path, std::vector<std::string>& found
                                                      "fs.inotify.max_user_watches, or ignore more of them");
   }
   if (id < 0 && path.empty()) return Error::from_errno("inotify_add_watch", errno).because(at);
-  if (id < 0) return {};  // It no longer exists, or must be ignored.
+  if (id < 0) return {};  // The folder no longer exists, or cannot be watched.
   folders_[id] = path;
 
   std::error_code error;

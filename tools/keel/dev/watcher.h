@@ -4,12 +4,12 @@
 //   …poll(watcher->fd())…
 //   KEEL_TRY(const auto changed, watcher->changes());   // "src/notes.cc"
 //
-// A file counts as changed when its writer closes it, and when another file is renamed to its name, as many editors do
-// when they save. A new folder is watched from then on, including the files that it already has. Symbolic links are not
-// followed.
+// A file counts as changed when its writer closes it, and when another file is renamed to its name: many editors save
+// in this way. A new folder is watched as soon as it appears, and the files that it already contains are reported.
+// Symbolic links are not followed.
 //
-// Errors:  NotFound: the folder does not exist, or no longer does; ResourceExhausted: a kernel limit, which the message
-//          names.
+// Errors:  NotFound: the folder does not exist, or no longer exists; ResourceExhausted: a kernel limit, which the
+//          message names.
 // Threads: one.
 // Source:  inotify(7).
 
@@ -26,11 +26,11 @@
 namespace keel::dev {
 
 // The names that are ignored: those that begin with a dot, and those that match one of the patterns of fnmatch(3). A
-// pattern that begins with '/' matches a path from the top; any other matches a name at any depth.
+// pattern that begins with '/' matches a path from the top; any other pattern matches a name at any depth.
 class Ignored {
  public:
   explicit Ignored(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
-  // `path` is relative to the top; its parent folders are not checked.
+  // `path` is relative to the top; the names of its parent folders are not checked.
   bool matches(std::string_view path) const;
 
  private:
@@ -44,10 +44,10 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  // Readable when something may have changed.
+  // This descriptor becomes readable when something may have changed.
   int fd() const noexcept { return fd_; }
-  // The changes since the last call, relative to the folder; does not wait. "." when the kernel had no room for all of
-  // them: anything may have changed.
+  // The changes since the last call, relative to the folder; does not wait. Contains "." if the kernel's queue
+  // overflowed: then anything may have changed.
   Result<std::vector<std::string>> changes();
 
  private:
@@ -60,7 +60,7 @@ class Watcher {
   int fd_ = -1;
   std::string folder_;
   Ignored ignored_;
-  std::map<int, std::string> folders_;  // Keyed by watch; "" is the top.
+  std::map<int, std::string> folders_;  // The folders by inotify watch; "" is the top.
 };
 
 }  // namespace keel::dev

@@ -31,16 +31,15 @@ Kinds meant(const Document& document, const Node& schema, int depth) {
   return kinds;
 }
 
-// Booleans, numbers, strings, lists, objects.
 constexpr std::array<Kinds, 5> groups = {boolean_kind, integer_kind | number_kind, string_kind, list_kind, object_kind};
-// The type of a schema whose alternatives nothing tells apart.
+// A part of the warning that the alternatives of a schema cannot be told apart.
 constexpr const char* any_value = ", so the value is a json::Value: ";
 constexpr std::array<std::string_view, 5> group_names = {"booleans", "numbers", "strings", "arrays", "objects"};
 
 bool has_property(const Document& document, const Node& schema, std::string_view name, int depth) {
   const Node* const at = document.resolve(schema);
   constexpr int depth_max = 16;
-  if (at == nullptr || depth > depth_max) return true;  // It cannot be looked up.
+  if (at == nullptr || depth > depth_max) return true;  // The alternative cannot be looked up.
   const Facets facets = facets_of(document, *at);
   if (facets.properties.contains(name)) return true;
   for (const Node* const source : facets.sources) {
@@ -91,7 +90,7 @@ class Chooser {
     const Node& b = *alternatives_[at(second)];
     const std::string cure = what == "objects"
                                  ? "give them a discriminator or a required property with different constants, or give "
-                                   "each a required property that the other lacks"
+                                   "each a required property that the other does not have"
                                  : "combine them into one schema, or make them objects with a discriminator";
     return fail(b, "this alternative and the one at " + place_of(a) + " (" + pointer_of(a) +
                        ") cannot be told apart: both are " + std::string(what) + any_value + cure);
@@ -138,8 +137,8 @@ class Chooser {
     choice_.cases.assign(cases.begin(), cases.end());
     return choice_;
   }
-  // The values of the discriminator that lead to an alternative without a mapping: its name, unless it allows only
-  // others. Empty: it has neither a name nor such values.
+  // The values of the discriminator that lead to an alternative without a mapping: the alternative's name or,
+  // if its schema allows only other values, those values.
   std::vector<std::string> implied_values(const Node& alternative) const {
     const auto constants = constants_of(facets_of(document_, core_of(document_, alternative)), choice_.property);
     const Node* const target = document_.target(alternative);
@@ -148,7 +147,7 @@ class Chooser {
     if (!constants || constants->empty() || std::ranges::find(*constants, name) != constants->end()) return {name};
     return *constants;
   }
-  // The values that a property can have, if all of them are strings.
+  // The values to which the schema restricts a property, if all of them are strings.
   std::optional<std::vector<std::string>> constants_of(const Facets& facets, std::string_view name) const {
     const auto property = facets.properties.find(name);
     if (property == facets.properties.end()) return std::nullopt;
@@ -165,7 +164,7 @@ class Chooser {
     return values;
   }
   int alternative_of(const Node& mapped) const {
-    const Node* target = document_.target(mapped);  // It is set where a discriminator has been made (inheritance.h).
+    const Node* target = document_.target(mapped);  // Set for a discriminator that inheritance.h has added.
     const Node* const schemas = [&]() -> const Node* {
       const Node* const components = document_.root().find("components");
       return components == nullptr ? nullptr : components->find("schemas");
@@ -197,7 +196,8 @@ class Chooser {
     }
     return false;
   }
-  // The alternatives of an alternative that is itself a oneOf or an anyOf without properties.
+  // If an alternative is itself a oneOf or an anyOf without properties, the list of its own alternatives; otherwise
+  // null.
   const Node* inner_of(const Facets& facets, int depth) const {
     constexpr int depth_max = 16;
     if (depth > depth_max || !facets.properties.empty()) return nullptr;
@@ -205,7 +205,7 @@ class Chooser {
     const Node* const all = one != nullptr ? one : facets.find("anyOf");
     return all != nullptr && all->is(Kind::List) && !all->children.empty() ? all : nullptr;
   }
-  // The names of the properties of an object; of its first alternative, if it has alternatives.
+  // The names of the properties of an object; if the object has alternatives, those of the first alternative.
   std::vector<std::string_view> names_of(const Node& schema, int depth) const {
     const Facets facets = facets_of(document_, core_of(document_, schema));
     if (const Node* const inner = inner_of(facets, depth)) return names_of(*inner->children[0], depth + 1);
@@ -219,7 +219,7 @@ class Chooser {
     const Facets facets = facets_of(document_, core_of(document_, schema));
     const Node* const inner = inner_of(facets, depth);
     if (inner == nullptr) return facets.required.contains(name) ? constants_of(facets, name) : std::nullopt;
-    std::set<std::string> all;  // Alternatives of one alternative may share values.
+    std::set<std::string> all;  // A set, because the inner alternatives may share values.
     for (const Node* const one : inner->children) {
       const auto values = required_constants(*one, name, depth + 1);
       if (!values) return std::nullopt;
@@ -240,8 +240,8 @@ class Chooser {
            });
   }
 
-  // Distinguishes the alternatives by required properties that the others do not have; one alternative may have no such
-  // property.
+  // Distinguishes the alternatives by required properties that the other alternatives do not have; at most one
+  // alternative may lack such a property.
   std::optional<Choice> by_name(const std::vector<int>& objects) {
     choice_.way = Choice::Way::Name;
     for (const int i : objects) {
@@ -250,7 +250,7 @@ class Chooser {
         const bool is_own = std::none_of(objects.begin(), objects.end(), [&](int other) {
           return other != i && facets_[other].properties.contains(name);
         });
-        // A request does not have readOnly properties, and a response does not have writeOnly ones.
+        // A request has no readOnly properties, and a response has no writeOnly properties.
         if (is_own && (found.empty() || is_directed(facets_[i], found))) found = name;
       }
       if (!found.empty()) {

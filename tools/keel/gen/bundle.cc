@@ -34,7 +34,7 @@ using openapi::Version;
 constexpr std::size_t path_items_in_place_max = 20'000;
 constexpr std::size_t bytes_max = std::size_t{128} << 20;  // The limit for documents with inlined path items.
 
-// The section for components of a role; empty: there is none.
+// The section of `components` for components of a role; empty if there is none.
 std::string_view section_of(Role role, Version version) {
   switch (role) {
     case Role::Schema:
@@ -111,7 +111,7 @@ std::string as_name(std::string_view text) {
   return name;
 }
 
-// Names to try, from the wanted one to one that is certainly unused.
+// Names to try, from the preferred name to a name that is certainly unused.
 std::vector<std::string> candidates_of(const Node& node) {
   const std::filesystem::path file(*node.file);
   const std::string stem = as_name(file.stem().string());
@@ -133,14 +133,14 @@ class Bundle {
   Bundle(const Document& document, Problems& problems) : document_(document), problems_(problems) {}
 
   std::string run() {
-    write_all();  // Finds the parts that have to be moved, for the second pass.
+    write_all();  // The first pass only finds the parts that have to be moved.
     for (std::size_t count = 0; count != moved_.size();) {
       count = moved_.size();
       Buffer scratch;
       text_ = &scratch;
       json::Writer out(scratch);
       out.begin_array();
-      // Nodes that are found during the search are appended.
+      // write() appends the nodes that it finds to moved_.
       for (std::size_t i = 0; i < moved_.size(); ++i) write(out, *moved_[i].node, moved_[i].role);
       out.end_array();
     }
@@ -165,7 +165,8 @@ class Bundle {
 
   bool is_root(const Node& node) const { return node.file == document_.root().file; }
 
-  // For each section, the names that components of the first file use.
+  // Collects, for each section, the names of the first file's own components; moved components must not get these
+  // names.
   void choose_names() {
     std::map<std::string_view, std::set<std::string>> taken;
     if (const Node* const components = document_.root().find("components", Kind::Map)) {
@@ -198,10 +199,10 @@ class Bundle {
   }
   const std::string& name_of(const Moved& one) { return names_[{one.node, section_of(one.role, document_.version())}]; }
 
-  // The text of a `$ref` to that node.
+  // The text of a `$ref` to `found`.
   std::string reference_to(const Node& found, Role role) {
     const Node* target = &found;
-    // A file that only refers to the next one is not a component.
+    // A file that consists only of a reference does not become a component: follow the reference.
     while (!is_root(*target) && target->children.size() == 1 && document_.target(*target) != nullptr) {
       target = document_.target(*target);
     }
@@ -354,7 +355,7 @@ class Bundle {
     out.key("operationId").string(id);
   }
 
-  // The sections that `components` does not have.
+  // Writes the sections that the document's own `components` does not have.
   void write_sections(json::Writer& out, const Node* components) {
     std::set<std::string_view> sections;
     for (const Moved& one : moved_) {
@@ -379,16 +380,16 @@ class Bundle {
 
   const Document& document_;
   Problems& problems_;
-  std::vector<Moved> moved_;  // They are in the order in which they were found, and later sorted by name.
+  std::vector<Moved> moved_;  // The parts in the order in which they were found; sorted by name later.
   std::map<std::pair<const Node*, std::string_view>, std::string> names_;
   // The path items that are currently being written, each nested in the previous one.
   std::vector<const Node*> in_place_;
   std::size_t written_in_place_ = 0;
-  const Buffer* text_ = nullptr;  // The text that is being written.
+  const Buffer* text_ = nullptr;  // The text that is currently being written.
 };
 
-// An ordinary C++ literal: its bytes are escaped, so no text can end it early, and GCC reads a long one as fast as a
-// raw literal.
+// An ordinary C++ literal: its bytes are escaped, so no text can end the literal early, and GCC reads a long ordinary
+// literal as fast as a raw literal.
 std::string literal_of(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size() * 5 / 4);
@@ -403,7 +404,7 @@ std::string literal_of(std::string_view bytes) {
     } else if (byte >= 0x20 && byte < 0x7f && c != '?') {
       text += c;
     } else {
-      // Three digits, so that the next character cannot be read as part of the escape.
+      // An escape has three digits, so that the next character cannot be read as part of it.
       text += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
                static_cast<char>('0' + (byte & 7))};
     }
@@ -422,16 +423,18 @@ std::string literal_of(std::string_view bytes) {
 std::string bundle(const Document& document, Problems& problems) { return Bundle(document, problems).run(); }
 
 std::string gzip(std::string_view text) {
-  KEEL_CHECK(text.size() < std::numeric_limits<uInt>::max() / 2, "a document has at most 64 MiB");
+  KEEL_CHECK(text.size() < std::numeric_limits<uInt>::max() / 2, "a document must have at most 64 MiB");
   z_stream stream = {};
-  // 16 selects a gzip header, which contains no time.
-  KEEL_CHECK(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK, "there is memory for gzip");
+  // Adding 16 selects a gzip header, which contains no time.
+  KEEL_CHECK(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK,
+             "memory for gzip must be "
+             "available");
   std::string out(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
-  KEEL_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END, "deflateBound() is a bound");
+  KEEL_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END, "deflateBound() must be an upper bound");
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;

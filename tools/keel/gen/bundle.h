@@ -3,12 +3,12 @@
 //   const std::string json = bundle(*document, problems);          // {"openapi":"3.1.0",…}, for /openapi.json
 //   const std::string source = document_definition(json);          // what contract/docs_page.h is given
 //
-// The text has the content of the files, in the same order and the same version of OpenAPI, without whitespace. The
+// The text has the content of the files without whitespace, in the same order and in the same version of OpenAPI. The
 // target of a `$ref` into another file becomes a component. The component's name is the last part of the target's
-// pointer, or the name of its file; if that name is taken, the name of the file is put in front. References by `$id`
-// and `$anchor` become pointers, and both keywords are left out. In OpenAPI 3.0, which has no components for path
-// items, a path item of another file is copied to each place that refers to it. Names do not depend on the order of the
-// members.
+// pointer, or the name of its file; if another component has that name, the name of the file is put in front.
+// References that use `$id` or `$anchor` become pointers, and both keywords are left out. In OpenAPI 3.0, which has no
+// components for path items, a path item of another file is copied to each place that refers to that path item. The
+// names of components do not depend on the order of the members.
 
 #pragma once
 
@@ -21,12 +21,12 @@
 namespace keel::gen {
 
 // `document` must have been loaded without errors, and must be unchanged since load(): lint() changes its schemas.
-// Errors: a path item of OpenAPI 3.0 that contains itself, more than 20,000 components from other files or 128 MiB, a
-//         link to an operation of another file that has no operationId, and a reference inside a member of another file
-//         that begins with x-.
+// Errors: a path item of OpenAPI 3.0 that contains itself; more than 20,000 components from other files; a document of
+//         more than 128 MiB; a link to an operation that is in another file and has no operationId; and a reference in
+//         another file inside a member whose name begins with x-.
 std::string bundle(const openapi::Document& document, openapi::Problems& problems);
 
-// A gzip file, as small as possible.
+// Compresses the text to a gzip file, as small as possible.
 std::string gzip(std::string_view text);
 
 // "constexpr keel::contract::Document document{…};": the text and its gzip as literals.

@@ -26,12 +26,12 @@ constexpr std::array<std::string_view, 16> formats = {
     "uri-reference", "uri-template"};
 
 struct Condition {
-  std::string wrong;    // An expression that is true for a wrong value.
+  std::string wrong;    // A C++ expression that is true for a wrong value.
   std::string message;  // The message for a wrong value.
   std::string keyword;  // The keyword of JSON Schema that the value violates.
   bool is_message_code = false;
   bool is_keyword_code = false;
-  std::string limits = {};  // The bounds, "1, 200", when the check consists of nothing else.
+  std::string limits = {};  // The bounds, such as "1, 200", if the check consists only of bounds.
 };
 
 struct Range {
@@ -62,8 +62,8 @@ Range range_of(const Facets& facets) {
   return range;
 }
 
-// The whole number at or next to a bound: the least allowed number for `direction` 1, the greatest for -1. It returns
-// nothing when every 64-bit number is allowed.
+// The whole number at or next to a bound: for `direction` 1 the least allowed number, for -1 the greatest. Returns
+// nothing if the bound allows every 64-bit number.
 std::optional<std::int64_t> whole_bound(const Node* node, bool is_exclusive, int direction) {
   if (node == nullptr) return std::nullopt;
   std::int64_t whole = 0;
@@ -87,7 +87,7 @@ std::string double_text(std::string_view text) {
   return std::string(text) + (text.find_first_of(".eE") == text.npos ? ".0" : "");
 }
 
-// The strictest of the counts: the greatest `min…`, the least `max…`.
+// The strictest value of the keyword in all sources: the greatest of a `min…`, the least of a `max…`.
 std::optional<std::uint64_t> count_of(const Facets& facets, std::string_view keyword, bool is_least) {
   std::optional<std::uint64_t> found;
   for (const Node* const source : facets.sources) {
@@ -125,7 +125,8 @@ class Maker {
         break;
       case Shape::File:
         length("minLength", "maxLength", "byte", false);
-        for (Condition& one : conditions_) one.limits.clear();  // Tables have no limits on the number of bytes.
+        // Cleared because the tables of limits cannot hold a limit on the number of bytes.
+        for (Condition& one : conditions_) one.limits.clear();
         break;
       case Shape::List:
         length("minItems", "maxItems", "element", false);
@@ -175,7 +176,7 @@ class Maker {
     suffix_ = std::move(suffix);
     ++rules_;
   }
-  // The other half of the previous rule, with the same message.
+  // Adds a second condition, with the same message, to the previous rule.
   void add_half(std::string wrong, std::string keyword) {
     conditions_.push_back({std::move(wrong), conditions_.back().message, std::move(keyword)});
   }
@@ -187,12 +188,13 @@ class Maker {
     narrow_to_format(least, most);
     const bool is_unsigned = spelling_.find("uint") != spelling_.npos;
     const bool is_small = spelling_.find("32") != spelling_.npos;
-    // Conditions that no value of the type can violate are left out, because compilers warn of them.
+    // Conditions that no value of the type can violate are left out, because compilers would warn of such conditions.
     if (least && *least <= (is_unsigned ? 0 : is_small ? INT32_MIN : INT64_MIN)) least.reset();
     if (most && *most >= (is_unsigned && is_small ? std::int64_t{UINT32_MAX} : is_small ? INT32_MAX : INT64_MAX)) {
       most.reset();
     }
-    // Outside of the type: the compiler would report that the comparison is always true.
+    // A bound outside the range of the C++ type gets no comparison, because the compiler would warn that the comparison
+    // is always true.
     const std::int64_t type_min = is_unsigned ? 0 : is_small ? INT32_MIN : INT64_MIN;
     const std::int64_t type_max = !is_small ? INT64_MAX : is_unsigned ? std::int64_t{UINT32_MAX} : INT32_MAX;
     if (most && *most < type_min) {
@@ -219,7 +221,7 @@ class Maker {
       }
     }
   }
-  // Used for formats without a separate C++ type.
+  // The check of a format that has no separate C++ type.
   void narrow_to_format(std::optional<std::int64_t>& least, std::optional<std::int64_t>& most) const {
     struct Width {
       std::string_view format;
@@ -253,7 +255,7 @@ class Maker {
       digits = digits * 10 + static_cast<std::uint64_t>(c - '0');
       exponent -= is_behind_point ? 1 : 0;
     }
-    // 10^-exponent is a multiple of the digits.
+    // True if 10^-exponent is a multiple of the digits.
     int twos = 0;
     int fives = 0;
     for (; digits != 0 && digits % 2 == 0; digits /= 2) ++twos;
@@ -286,9 +288,8 @@ class Maker {
       }
     }
   }
-  // Numbers of 64 bits.
   static std::string limits_of(const std::string& least, const std::string& most) {
-    constexpr std::size_t digits_max = 15;  // A double represents these exactly.
+    constexpr std::size_t digits_max = 15;  // A double represents every whole number of at most 15 digits exactly.
     const auto is_whole = [](std::string_view text) {
       if (text.starts_with('-')) text.remove_prefix(1);
       return text.size() <= digits_max && text.find_first_not_of("0123456789") == text.npos;
@@ -403,7 +404,8 @@ class Maker {
     }
   }
 
-  // Values of another kind are left out: lint() warns that nothing can equal them.
+  // Allowed values of another kind are left out, because no value of the type can equal them; lint() warns of such
+  // values.
   void values(Kind kind) {
     if (!facets_.values) return;
     std::string wrong;

@@ -11,16 +11,17 @@
 namespace keel::gen {
 
 struct Check {
-  std::string name;        // "check_string_1_to_200"; "" when there is nothing to check.
-  std::string definition;  // The definition of the function with that name.
-  // It is set when the check consists of nothing but keel::json::internal::of::Limits: "{1, 200, …}".
+  std::string name;        // A name such as "check_string_1_to_200"; "" if there is nothing to check.
+  std::string definition;  // The C++ definition of the function `name`.
+  // Set only if the check can be expressed completely as keel::json::internal::of::Limits: "{1, 200, …}".
   std::string limits;
 };
 
-// `word` stands for the type in names: "string", "list_of_product". The values of an enum are not checked.
+// `word` is the word for the type in names, such as "string", "list_of_product". For an enum, the function does not
+// check that the value is one of the listed values.
 Check check_of(const Facets& facets, Shape shape, std::string_view spelling, std::string_view word);
 
-// Whether texts are checked for this format.
+// Whether the generated code checks texts for this format.
 bool is_checked_format(std::string_view format) noexcept;
 
 }  // namespace keel::gen

@@ -16,7 +16,7 @@ namespace {
 bool has_contents(const Operation& operation, const Response& response) {
   return operation.method != "head" && !response.contents.empty();
 }
-// The type of a content in a result.
+// The C++ type of a content in a result.
 std::string type_of(const Response::Content& content) {
   return content.type != nullptr ? content.type->spelling : "std::string";
 }
@@ -25,11 +25,12 @@ bool is_streamed(const Operation& operation, const Response& response) {
          std::ranges::any_of(response.contents, [](const Response::Content& one) { return one.type == nullptr; });
 }
 
-// The result of value(): the content of the only success, or nothing if no success has content.
+// What the generated value() returns: the content of the only successful response, or nothing if no successful response
+// has content.
 struct Value {
   bool is_there = false;
   const Response::Content* content = nullptr;
-  std::string name;  // The name of the function that returns it.
+  std::string name;  // The name of the function that returns the content.
 };
 Value value_of(const Operation& operation, const ClientNames::Operation& names) {
   Value value;
@@ -50,7 +51,7 @@ Value value_of(const Operation& operation, const ClientNames::Operation& names) 
   return value;
 }
 
-// Whether a request may be written in braces within an awaited call.
+// Whether a value of this type may be written in braces within an awaited call.
 bool is_plain(const Type& type) {
   const Type& inner = type.inner != nullptr ? *type.inner : type;
   return inner.shape == Shape::Boolean || inner.shape == Shape::Integer || inner.shape == Shape::Number ||
@@ -61,14 +62,14 @@ bool is_plain(const Operation& operation) {
          std::ranges::all_of(operation.parameters, [](const Parameter& one) { return is_plain(*one.type); });
 }
 bool is_empty(const Operation& operation) { return operation.parameters.empty() && !has_body_member(operation); }
-// Whether a body, or its files, are separate parameters.
+// Whether the body or its files are a separate parameter.
 bool takes_content(const Operation& operation) { return operation.body.is_streamed() || operation.body.has_files(); }
 // Whether the request may be left out.
 bool is_optional(const Operation& operation) {
   return !(has_body_member(operation) && operation.body.is_required) &&
          std::ranges::none_of(operation.parameters, &Parameter::is_required);
 }
-// Whether the caller has to state the type of a streamed body.
+// Whether the caller has to state the media type of a streamed body.
 bool names_type(const Body& body) { return body.contents.size() > 1 || is_wild(body.contents[0].media_type); }
 
 constexpr const char* options_parameter = "const keel::contract::CallOptions& options";
@@ -102,7 +103,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-// Does what call() does, but puts the arguments on a separate line if they do not fit after the parenthesis.
+// Like call(), but puts the arguments on a separate line if they do not fit after the parenthesis.
 std::string wrapped(const std::string& indent, const std::string& before, const std::vector<std::string>& arguments,
                     const std::string& after) {
   std::string text = call(indent + before, "(", arguments, after);
@@ -128,7 +129,8 @@ std::string accept_of(const Operation& operation) {
         const auto add = [&](std::string one) {
           if (std::ranges::find(list, one) == list.end()) list.push_back(std::move(one));
         };
-        if (is_typed && is_wild(type)) add("application/json");  // A value of any type is read as JSON.
+        // A json::Value, which stands for any type, is read as JSON.
+        if (is_typed && is_wild(type)) add("application/json");
         add(std::move(type));
       }
     }
@@ -190,7 +192,8 @@ std::string write_files(const Operation& operation) {
 
 std::string write_body(const Body& body) {
   if (body.contents.empty() || body.is_streamed()) return "";
-  // The first media type, which is JSON if there is one; files are best sent unencoded.
+  // The first media type, which is JSON if the body has JSON; but a body with files is best sent as multipart, because
+  // urlencoded text would encode the files.
   const Body::Content* content = &body.contents[0];
   if (content->kind == Body::Kind::Form && has_files(*body.type)) {
     for (const Body::Content& one : body.contents) {

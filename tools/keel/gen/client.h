@@ -21,9 +21,9 @@ struct ClientNames {
   struct Operation {
     std::string result;    // "GetProductResult".
     std::string function;  // "get_product".
-    std::string stream;    // "get_product_stream"; "" where no response is streamed.
-    std::string upload;    // "AddPictureUpload"; "" where no files are sent.
-    // For each response, its contents, or the response itself if it has none.
+    std::string stream;    // A name such as "get_product_stream"; "" if no response is streamed.
+    std::string upload;    // A name such as "AddPictureUpload"; "" if the request has no files.
+    // For each response, the names of its contents; for a response without content, the name of the response.
     std::vector<std::vector<std::string>> responses;
     std::vector<std::string> headers;  // For each response: "ok_headers", or "".
   };
@@ -33,7 +33,7 @@ struct ClientNames {
     std::vector<Operation> operations;
   };
   std::string options;      // "ClientOptions".
-  std::string credentials;  // "Credentials"; "" where there are no security schemes.
+  std::string credentials;  // "Credentials"; "" if there are no security schemes.
   std::vector<Tag> tags;    // The tags of the contract.
 };
 
@@ -44,11 +44,11 @@ class ClientText {
   struct Options {
     std::string space;
     std::string folder;
-    bool has_server = false;  // The request structs are in the server's headers.
-    // If no server is generated, the headers of the types that each tag uses.
+    bool has_server = false;  // True if the server's headers define the request structs.
+    // For each tag, the headers of the types that it uses; empty if a server is generated.
     std::vector<std::vector<std::string>> types = {};
   };
-  // All three must outlive it.
+  // All three arguments must outlive this object.
   ClientText(const Contract& contract, const ClientNames& names, const Options& options)
       : contract_(contract), names_(names), options_(options) {}
 
@@ -56,7 +56,7 @@ class ClientText {
   std::string shared() const;
   // The text of the header of a tag.
   std::string header(std::size_t tag) const;
-  // The definition for the parts, within the namespace.
+  // The definitions for part_1.cc to part_N.cc, without the enclosing namespace.
   std::string shared_definition() const;
   std::string definition(std::size_t tag, std::size_t operation) const;
 

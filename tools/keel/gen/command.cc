@@ -73,7 +73,7 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
       continue;
     }
     if (!argument.starts_with('-')) {
-      if (!parsed.document.empty()) return refuse("one DOCUMENT is expected, and " + argument + " is another");
+      if (!parsed.document.empty()) return refuse("expected only one DOCUMENT, but " + argument + " is another");
       parsed.document = argument;
       continue;
     }
@@ -111,7 +111,7 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
   return parsed;
 }
 
-// A path in a rule of Make, as Ninja reads it as well.
+// A path, escaped for a Make rule that Ninja can read too.
 std::string escaped(std::string_view path) {
   std::string text;
   for (const char c : path) {

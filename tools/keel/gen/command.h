@@ -1,4 +1,4 @@
-// `keel gen`: generates the C++ of a contract.
+// `keel gen`: generates the C++ code for a contract.
 
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace keel::gen {
 
-// Sets what `--generate` and `--operations` say: "server,client", and "getPet,listPets". False: the value is wrong.
+// Sets the options that `--generate` and `--operations` select: "server,client", and "getPet,listPets". False if the
+// value is wrong.
 bool set_generated(Options& options, std::string_view value);
 void set_operations(Options& options, std::string_view value);
 

@@ -196,8 +196,8 @@ TEST_F(GenCommand, says_what_is_wrong_with_the_document_and_where) {
             "#/components/schemas/A → #/components/schemas/B → #/components/schemas/A "
             "(#/components/schemas/B/allOf/0/$ref)\n");
   EXPECT_EQ(said("components: {schemas: {A: {type: string, pattern: '(?=a)b'}}}\n"),
-            "shop.yaml:6:42: error: the pattern '(?=a)b' uses look-around, which needs more than linear time: RE2 does "
-            "not have it (#/components/schemas/A/pattern)\n");
+            "shop.yaml:6:42: error: the pattern '(?=a)b' uses look-around, which RE2 does not support because it "
+            "needs more than linear time (#/components/schemas/A/pattern)\n");
   EXPECT_EQ(said("components: {schemas: {A: {$dynamicRef: '#a'}}}\n"),
             "shop.yaml:6:28: error: '$dynamicRef' is not supported (#/components/schemas/A/$dynamicRef)\n");
 }
@@ -237,7 +237,7 @@ TEST_F(GenCommand, a_command_line_that_is_wrong_ends_with_2) {
   EXPECT_EQ(said("api --out ."), "keel gen: no DOCUMENT is named: expected an OpenAPI document\n");
   EXPECT_EQ(said("api shop.yaml"), "keel gen: --out FOLDER is missing: name the folder for the files\n");
   EXPECT_EQ(said("api shop.yaml --out"), "keel gen: --out: needs a value\n");
-  EXPECT_EQ(said("api a.yaml b.yaml --out ."), "keel gen: one DOCUMENT is expected, and b.yaml is another\n");
+  EXPECT_EQ(said("api a.yaml b.yaml --out ."), "keel gen: expected only one DOCUMENT, but b.yaml is another\n");
   EXPECT_EQ(said("api shop.yaml --outt ."), "keel gen: --outt: there is no such option; keel gen --help lists them\n");
   for (const std::string parts : {"0", "1001", "x", "2x", "-1"}) {
     EXPECT_EQ(said("api shop.yaml --out . --parts " + parts),

@@ -6,8 +6,9 @@
 namespace keel::gen {
 namespace {
 
-// Looks at the first three bytes: U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 change the order in
-// which an editor shows a line (CVE-2021-42574). Returns how many bytes the character has, or 0.
+// Returns the number of bytes of a bidirectional control character at the beginning of `text`, or 0. U+061C, U+200E,
+// U+200F, U+202A to U+202E and U+2066 to U+2069 change the order in which an editor shows the characters of a line
+// (CVE-2021-42574).
 std::size_t bidirectional_control(std::string_view text) {
   if (text.starts_with("\xD8\x9C")) return 2;
   if (text.size() < 3 || !text.starts_with("\xE2")) return 0;
@@ -23,7 +24,7 @@ std::string octal(unsigned char byte) {
   return {'\\', digits[byte >> 6], digits[byte >> 3 & 7], digits[byte & 7]};
 }
 
-// The text of a literal without the quotes, in pieces that must not be split.
+// The text of a literal without the quotes, divided into pieces such as escapes, which must not be split.
 std::vector<std::string> escaped(std::string_view text) {
   std::vector<std::string> pieces;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -72,7 +73,7 @@ std::string literal_line(std::string_view before, std::string_view text, std::st
   std::string line = "\"";
   std::size_t column = indent + 1;
   const std::vector<std::string> pieces = escaped(text);
-  std::size_t begin = 0;  // The start of the line that is being filled.
+  std::size_t begin = 0;  // The index of the first piece in the current line.
   std::size_t last_blank = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     column += columns(pieces[i]);
@@ -108,7 +109,7 @@ std::string comment(std::string_view indent, std::string_view description) {
       i += size - 1;
     } else if (c == '\n') {
       end_word();
-      if (is_line_empty && !words.empty()) break;  // The end of the paragraph.
+      if (is_line_empty && !words.empty()) break;
       is_line_empty = true;
     } else if (c == ' ' || c == '\t' || c == '\r' || static_cast<unsigned char>(c) < 0x20) {
       end_word();
@@ -127,7 +128,7 @@ std::string comment(std::string_view indent, std::string_view description) {
     const bool is_cut = size > characters_max;
     const std::string next = is_cut ? "…" : one;
     if (columns(line) + 1 + columns(next) > width && columns(line) > indent.size() + 2) {
-      // A backslash at its end, or before blanks, would make the next line part of the comment.
+      // A backslash at the end of the line, even before blanks, would make the next line part of the comment.
       while (line.ends_with('\\') || line.ends_with(' ')) line.pop_back();
       text += line + '\n';
       line = std::string(indent) + "//";

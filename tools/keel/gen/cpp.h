@@ -13,23 +13,25 @@ namespace keel::gen {
 
 inline constexpr std::size_t width = 120;
 
-// A quoted literal, which a compiler reads as exactly these bytes. Control characters of bidirectional text are escaped
-// in a literal and left out of a comment, because they would make the text look different from what the compiler reads.
+// Returns a quoted literal, which a compiler reads as exactly the bytes of `text`. Control characters of bidirectional
+// text are escaped in a literal and left out of a comment, because they make an editor show a text that differs from
+// the text that the compiler reads.
 std::string literal(std::string_view text);
-// The same literal, after `before` on the same line; if the line would be too long, the literal is split at blanks into
-// several. `after` follows it: ` return "…";`.
+// Returns the same literal, after `before` on the same line; if the line would be too long, splits the literal at
+// blanks into several literals. `after` follows the last literal: ` return "…";`.
 std::string literal_line(std::string_view before, std::string_view text, std::string_view after);
-// A comment made of a description: its first paragraph, at most about 300 characters. "" when there is none.
+// Returns a comment with the first paragraph of a description, at most about 300 characters of it. Returns "" if the
+// description is empty.
 std::string comment(std::string_view indent, std::string_view description);
-// "before(a, b, c)after", on as few lines as possible.
+// Returns "before(a, b, c)after", on as few lines as possible.
 std::string call(std::string_view before, std::string_view open, std::span<const std::string> arguments,
                  std::string_view after);
 std::string call(std::string_view before, std::string_view open, std::initializer_list<std::string> arguments,
                  std::string_view after);
-// "before{a, b}after" on one line if it fits, else one element per line.
+// Returns "before{a, b}after" on one line if it fits, else with one element per line.
 std::string list(std::string_view indent, std::string_view before, std::span<const std::string> elements,
                  std::string_view after, bool is_always_long = false);
-// Eight digits that depend only on the text.
+// Returns eight digits that depend only on the text.
 std::string hash_of(std::string_view text);
 
 }  // namespace keel::gen

@@ -56,7 +56,7 @@ void write_enum(std::string& out, const Made& type) {
   const std::string constant = type.word + "_names";
   const std::string text = list("", "inline constexpr std::string_view " + constant + "[] = ", names, ";");
   const bool is_short = text.find('\n') + 1 == text.size();
-  // clang-format would align it in columns.
+  // clang-format is off because it would align the names in columns.
   out += is_short ? text : "// clang-format off\n" + text + "// clang-format on\n";
   out += "constexpr const auto& enum_names(" + type.name + ") { return " + constant + "; }\n";
 }

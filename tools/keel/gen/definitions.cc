@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view library = "keel::json::internal::";
 constexpr std::size_t narrow_max = 64;  // Members of keel::json::internal::ObjectTable.
 
-// The names are in the order of clang-format.
+// The names are sorted as clang-format sorts them.
 constexpr std::array<std::string_view, 40> library_names = {
     "are_different",   "choose_by_name",    "choose_by_value",
     "has_length",      "is_multiple",       "judge",
@@ -60,7 +60,7 @@ std::string reader_head(const std::string& name) {
 std::string writer_head(const std::string& name) {
   return call("void " + name + "::write_json", "(", {"keel::json::Writer& out_"}, ") const {");
 }
-// A statement that reads into, or writes, the value of the expression.
+// A statement that reads a value into the expression, or writes the value of the expression.
 std::string reading(const Made& type, const std::string& value) {
   if (type.name.empty() || type.shape == Shape::Enum) return shortened(type.read) + "(in_, " + value + ", wrong_);";
   return value + ".read_json(in_, wrong_);";
@@ -136,7 +136,7 @@ std::string with_bits(const Member& member, const std::string& presence) {
   return bits.empty() ? presence : bits;
 }
 
-// "read_optional<Owner, read_itself<Owner>>", and the same for writing.
+// The functions that read and write a member; for reading, for example "read_optional<Owner, read_itself<Owner>>".
 struct MemberFunctions {
   std::string read;
   std::string write;
@@ -349,7 +349,7 @@ class VariantText {
     return out + indent + "  default:\n" + indent + "    return;\n" + indent + "}\n";
   }
 
-  // Reads an object that several alternatives might be meant for.
+  // Reads an object for which several alternatives are possible.
   std::string by_fit(const std::string& indent) const {
     if (type_.ahead_of_each.empty()) return {};
     std::vector<std::string> schemas;

@@ -1,6 +1,6 @@
 // gen/facets.h — the content of a schema once its `$ref` and `allOf` are merged.
 //
-// Lifetime: views of the document.
+// Lifetime: the results are views of the document.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace keel::gen {
 
-// The types of JSON, one bit for each.
+// A set of JSON types, with one bit for each type.
 using Kinds = std::uint8_t;
 inline constexpr Kinds null_kind = 1;
 inline constexpr Kinds boolean_kind = 2;
@@ -31,7 +31,7 @@ inline constexpr Kinds any_kind = 127;
 struct Facets {
   using Nodes = std::vector<const openapi::Node*>;
 
-  // Every schema that a value has to match, without the alternatives within them (`oneOf` and the like).
+  // Every schema that a value has to match; the alternatives within these schemas (`oneOf`, `anyOf`) are not included.
   Nodes sources;
   Kinds kinds = any_kind;  // From `type`.
   bool is_never = false;   // No value matches.
@@ -39,27 +39,28 @@ struct Facets {
   std::set<std::string_view> required;
   std::optional<Nodes> values;  // The allowed values, from `enum` and `const`.
 
-  // The keyword in the first source that has it.
+  // Returns the keyword's value in the first source that has the keyword.
   const openapi::Node* find(std::string_view keyword) const noexcept;
   bool has_any(std::span<const std::string_view> keywords) const noexcept;
   bool has_any(std::initializer_list<std::string_view> keywords) const noexcept {
     return has_any(std::span(keywords.begin(), keywords.size()));
   }
-  // The kinds of values that the schema is meant for: if there is no `type`, they are derived from its values or its
-  // keywords.
+  // The kinds of values that the schema is meant for; without a `type`, they are derived from the allowed values or
+  // from the keywords.
   Kinds meant() const noexcept;
 };
 
 Facets facets_of(const openapi::Document& document, const openapi::Node& schema);
 
-// Skips schemas that add nothing: those with only a `$ref`, or an `allOf` of one schema, and perhaps a description.
+// Skips schemas that add nothing: those that have only a `$ref`, or only an `allOf` of one schema, and perhaps a
+// description.
 const openapi::Node& core_of(const openapi::Document& document, const openapi::Node& schema);
-// Whether the schema has no keyword that a value could violate, `$ref` and `allOf` included.
+// Whether the schema, including its `$ref` and `allOf`, has no keyword that a value could violate.
 bool says_nothing(const openapi::Node& schema) noexcept;
 // The kind of an enum's or a const's value.
 Kinds kind_of(const openapi::Node& value) noexcept;
 
-// Keywords that are checked on the value as it was sent, because a reader of a struct, a list or a text cannot check
+// Keywords that are checked on the JSON before it is read, because a reader of a struct, a list or a text cannot check
 // them.
 inline constexpr std::string_view keywords_ahead[] = {"not",
                                                       "if",

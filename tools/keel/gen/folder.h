@@ -1,4 +1,5 @@
-// gen/folder.h — the folder that a generator owns: it writes the files that changed, and removes those of earlier runs.
+// gen/folder.h — the folder that a generator owns: the generator writes the files that changed, and removes files of
+// earlier runs that are no longer needed.
 //
 //   const Folder folder("build/generated", "shop::api", "keel gen api");   // build/generated/api
 //   if (is_check) return folder.compare(files, "api.yaml") ? 0 : 1;
@@ -24,20 +25,20 @@ struct File {
   std::string text;
 };
 
-// The text of a regular file; nothing for anything else, such as a folder, which can be opened but not read.
+// The text of a regular file; nothing for anything else, such as a folder, which can also be opened, but not read.
 std::optional<std::string> read_file(const std::filesystem::path& path);
 
 class Folder {
  public:
-  // The folder's name is the last part of `space`. `generator` is the command that its files name.
+  // The folder's name is the last part of `space`. `generator` is the command that the first lines of the files name.
   Folder(const std::string& parent, std::string_view space, std::string generator);
 
-  // Writes the files whose text has changed, each as a whole, and removes files of earlier runs that are no longer
-  // needed. The error names the file.
+  // Writes the files whose text has changed, and removes files of earlier runs that are no longer needed; other
+  // processes see a file either old or new, never incomplete. The error names the file.
   Result<> write(const std::vector<File>& files) const;
 
-  // Whether write() would change nothing. If not, a line on standard error names each file that does not match
-  // `source`.
+  // Whether write() would change nothing. If write() would change a file, a line on standard error names that file and
+  // says that it does not match `source`.
   bool compare(const std::vector<File>& files, std::string_view source) const;
 
  private:

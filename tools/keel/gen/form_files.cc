@@ -19,12 +19,13 @@ using openapi::Kind;
 using openapi::Node;
 using openapi::Problems;
 
-// The keywords of a schema that can be divided into its files and its other properties.
+// If a schema has only these keywords, it can be divided into the files and the other properties.
 constexpr std::string_view divisible[] = {
     "$ref",         "additionalProperties", "allOf",    "deprecated", "description", "example", "examples",
     "externalDocs", "properties",           "required", "title",      "type",        "xml"};
 
-// "image/png" of "image/png; q=1, image/*" and the rest; "" at the end.
+// Removes the first media type from `rest` and returns it without parameters: "image/png" from
+// "image/png; q=1, image/*". Returns "" at the end.
 std::string_view next_type(std::string_view& rest) {
   const std::size_t end = std::min(rest.find(','), rest.size());
   std::string_view type = rest.substr(0, end);
@@ -35,8 +36,9 @@ std::string_view next_type(std::string_view& rest) {
   return type;
 }
 
-// Bytes: OpenAPI 3.0 says so by `format`, 3.1 by a `contentMediaType` without a `contentEncoding`, most often without a
-// `type`, because bytes are not a JSON string (3.1.1, "Working with Binary Data").
+// Whether the value is bytes. OpenAPI 3.0 expresses bytes by `format`. OpenAPI 3.1 uses a `contentMediaType` without a
+// `contentEncoding`, usually also without a `type`, because bytes are not a JSON string (3.1.1, "Working with Binary
+// Data").
 bool is_file(const Facets& facets) {
   const Kinds kinds = facets.meant();
   if (kinds != any_kind && (kinds & ~null_kind) != string_kind) return false;
@@ -48,7 +50,7 @@ bool is_file(const Facets& facets) {
   return !media_type_of(type->text).starts_with("text/") && !is_json(type->text) && !is_xml(type->text);
 }
 
-// The strictest of the parts.
+// The strictest value of the keyword in all parts of the schema.
 std::optional<std::uint64_t> count_of(const Facets& facets, std::string_view keyword) {
   std::optional<std::uint64_t> strictest;
   for (const Node* const source : facets.sources) {
@@ -125,7 +127,7 @@ class Splitting {
     return true;
   }
 
-  // A property that several parts of an allOf describe.
+  // Makes a schema for a property that several parts of an allOf describe.
   Node& all_of(const Facets::Nodes& parts) {
     Node& list = copy_of(*parts[0], Kind::List);
     list.key = "allOf";
@@ -140,7 +142,7 @@ class Splitting {
     return made;
   }
 
-  // Whether the property is a file, or a list of files.
+  // Sets the limits and types of `file` if the property is a file or a list of files; otherwise returns false.
   bool read(FormFile& file) const {
     const Node* schema = file.node;
     Facets facets = facets_of(document_, *schema);
@@ -180,7 +182,7 @@ class Splitting {
     }
   }
 
-  // The schema without its files. The parts of the schema keep their places in the document.
+  // The schema without its files. The copied parts of the schema keep their places in the document, for messages.
   Node& without(const Node& schema, const std::vector<FormFile>& files) {
     Node& made = copy_of(schema, Kind::Map);
     const auto has = [&](std::string_view name) {
@@ -308,7 +310,7 @@ std::string received_form(const Operation& operation) {
 
 std::string upload_struct(const Operation& operation, const std::string& name) {
   std::string text = comment("", "The files that " + capital(operation.method) + ' ' + std::string(operation.path) +
-                                     " sends: a call moves their content out of it.");
+                                     " sends. A call moves their content out of this struct.");
   text += "struct " + name + " {\n";
   for (const FormFile& file : operation.body.files) {
     text += comment("  ", described(*file.node));

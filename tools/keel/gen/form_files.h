@@ -23,7 +23,7 @@ struct FormFile {
   std::string_view wire;
   std::string name;         // The enumerator: "Picture".
   std::string member;       // The member of the client's struct: "picture".
-  std::string media_types;  // "image/png, image/*"; "" for any.
+  std::string media_types;  // The allowed media types, such as "image/png, image/*"; "" if any is allowed.
   std::optional<std::uint64_t> bytes_min;
   std::optional<std::uint64_t> bytes_max;
   std::optional<std::uint64_t> count_min;
@@ -34,27 +34,28 @@ struct FormFile {
 };
 
 struct SplitForm {
-  std::vector<FormFile> files;            // In the order of their names.
-  const openapi::Node* fields = nullptr;  // A schema of the other properties; null: there are none.
-  bool is_closed = false;                 // The schema excludes other properties. Set if there are no fields.
+  std::vector<FormFile> files;            // The files, sorted by name.
+  const openapi::Node* fields = nullptr;  // A schema of the other properties; null if there are none.
+  bool is_closed = false;                 // The schema excludes other properties. Set only if `fields` is null.
 };
 
-// Empty for a form without files, and for a form whose schema has a keyword that concerns files and fields together: a
-// warning then says that the form is read as a whole.
+// Returns nothing for a form without files. If the schema of a form with files has a keyword that concerns files and
+// fields together, adds a warning that the files are kept in memory, and returns nothing.
 std::optional<SplitForm> split_form(openapi::Document& document, const openapi::Node& media,
                                     openapi::Problems& problems);
 
-// The Content-Type of a field's part in the `encoding` of a form, as a contract::Field has it; "" if any is allowed.
-// A part of the form Json is always JSON.
+// The media types that the `encoding` of a form allows for the part of a field, in the format of contract::Field; "" if
+// any is allowed. If the field's form is Json, its part is always JSON.
 std::string media_types_of(const openapi::Node* media, std::string_view property, std::string_view form);
 
-// For the header of a tag: the enum of the files, and the type of the handler's parameter.
+// For the header of a tag: the definitions of the enum of the files and of the handler's parameter type.
 std::string file_types(const Operation& operation);
-// The constant `name`: the rules of the files.
+// The definition of the constant `name`, the rules of the files.
 std::string file_rules(const Operation& operation, const std::string& name, const std::string& indent);
-// The constant "NAME_form", with the constants that it uses: the form as the service reads it.
+// The definition of the constant "NAME_form", which describes how the service reads the form, with the constants that
+// it uses.
 std::string received_form(const Operation& operation);
-// For the header of a client: the struct with the files to be sent.
+// For the header of a client: the definition of the struct with the files to be sent.
 std::string upload_struct(const Operation& operation, const std::string& name);
 
 }  // namespace keel::gen

@@ -22,15 +22,15 @@ using openapi::Kind;
 using openapi::Node;
 using openapi::Problems;
 
-// A Node* of a Document&, a const Node* of a const Document&; null when the document has no map of schemas.
+// Returns a Node* for a Document&, and a const Node* for a const Document&; null if the document has no map of schemas.
 auto* schemas_of(auto& document) {
   auto* const components = document.root().find("components");
   auto* const schemas = components == nullptr ? nullptr : components->find("schemas");
   return schemas != nullptr && schemas->is(Kind::Map) ? schemas : nullptr;
 }
 
-// The schema that has this list of schemas. After a `nullable` of OpenAPI 3.0 has become an alternative, this is not
-// the list's parent (structure.h).
+// The schema that has this list of schemas. This schema is not the list's parent if a `nullable` of OpenAPI 3.0 has
+// become an alternative (structure.h).
 Node* owner_of(const Node& list) {
   Node* const parent = list.parent;
   if (parent == nullptr || parent->find(list.key) == &list) return parent;
@@ -63,7 +63,8 @@ std::string name_of(const Document& document, const Node& schema) {
   return std::filesystem::path(*schema.file).stem().string();
 }
 
-// The values that the discriminator's property may have, if they are listed and all of them are strings.
+// The values that the schema lists for the discriminator's property, if the schema lists values, all of which are
+// strings.
 std::optional<std::set<std::string>> constants_of(const Document& document, const Node& schema,
                                                   std::string_view property) {
   const Facets facets = facets_of(document, schema);
@@ -121,10 +122,10 @@ class Following {
   struct Plan {
     Node* schema = nullptr;
     Node* plain = nullptr;
-    bool is_type = false;  // Whether the plain schema is used as a whole somewhere.
-    std::vector<std::pair<Node*, std::set<std::string>>> alternatives;  // They are in the order of their names.
+    bool is_type = false;  // Whether a reference uses the plain schema by itself, not as a part of a child.
+    std::vector<std::pair<Node*, std::set<std::string>>> alternatives;  // The alternatives, sorted by name.
   };
-  // Ordered by place, so that the output does not depend on addresses.
+  // The key that orders nodes by their places in the documents, so that the output does not depend on addresses.
   static std::tuple<std::string, std::uint32_t, std::uint32_t> place_of(const Node& node) {
     return {*node.file, node.line, node.column};
   }
@@ -155,7 +156,7 @@ class Following {
     return target == nullptr ? nullptr : document_.resolve(*target);
   }
 
-  // The values that lead to a schema through an intermediate parent.
+  // The values that lead to a schema according to the plan of a parent among the descendants.
   std::optional<std::set<std::string>> known_values(const std::vector<Node*>& descendants, const Node* schema) {
     for (const Node* const one : descendants) {
       const Plan* const plan = plan_of(one);
@@ -167,7 +168,7 @@ class Following {
     return std::nullopt;
   }
 
-  // Plans how a parent is converted, after its descendants.
+  // Plans how a parent is converted; its descendants must already be planned.
   void decide(const Node& schema) {
     if (!decided_.insert(&schema).second) return;
     std::vector<Node*> descendants;
@@ -183,7 +184,8 @@ class Following {
       const Node& entry = *mapping->children[i];
       Node* const target = mapped(entry);
       const bool is_family = target == &schema || std::ranges::find(descendants, target) != descendants.end();
-      // A child often repeats the mapping of its parent.
+      // For a child, the mapping counts only within its family, because a child often repeats the mapping of its
+      // parent.
       if (target != nullptr && (is_family || !has_parent_.contains(&schema))) values[target].emplace(entry.key);
     }
     for (Node* const one : descendants) {
@@ -229,7 +231,7 @@ class Following {
     for (const auto& [name, one] : sorted) plan.alternatives.emplace_back(one, values[one]);
   }
 
-  // Many authors list alternatives that do not refer to the schema.
+  // Many authors give a schema a mapping although the mapped schemas do not refer to that schema by allOf.
   void warn_of_mappings_alone() {
     const Node* const schemas = schemas_of(document_);
     if (schemas == nullptr) return;
@@ -249,7 +251,7 @@ class Following {
     plan.is_type = plan.is_type || is_type;
   }
 
-  // Decides whether a reference to a parent means the parent alone.
+  // Decides whether a reference to a parent means the parent alone or also its children.
   void prepare(Node& reference) {
     Plan& plan = *plan_of(document_.resolve(reference));
     if (redirected_.contains(&reference)) return;
@@ -317,7 +319,7 @@ class Following {
       }
     }
   }
-  // This discriminator leads to the parent alone: maps it to the values that now lead to the parent.
+  // Makes this discriminator lead to the parent alone, by a mapping from the values that now lead to the parent.
   void name_alternative(Node& discriminator, const Node& reference) {
     Plan& plan = *plan_of(document_.resolve(reference));
     Node* mapping = discriminator.find("mapping");
@@ -360,7 +362,7 @@ class Following {
     to.index.reset();
     return made;
   }
-  // A child that adds no members is still another type than its parent.
+  // A child that adds no members must still get a different type than its parent.
   void distinguish(Node& schema) {
     if (&core_of(document_, schema) != &schema && schema.find("properties") == nullptr) {
       add(schema, "properties", Kind::Map);
@@ -393,7 +395,7 @@ class Following {
       const bool is_annotation =
           child->key.starts_with("x-") || std::ranges::find(of_both, child->key) != std::end(of_both);
       if (is_annotation) kept.push_back(child);
-      // They keep the JSON Pointers of their places in the document.
+      // The moved keywords keep the JSON Pointers of their places in the document.
       if (child->key != "readOnly" && child->key != "writeOnly") plain.children.push_back(child);
     }
     schema.children = std::move(kept);

@@ -1,16 +1,16 @@
-// gen/inheritance.h — follows the discriminator of a schema to which others refer by `allOf`.
+// gen/inheritance.h — follows the discriminator of a schema to which other schemas refer by `allOf`.
 //
 //   Pet: {required: [kind], properties: {kind: {type: string}}, discriminator: {propertyName: kind}}
 //   Cat: {allOf: [{$ref: '#/components/schemas/Pet'}, {properties: {lives: {type: integer}}}]}
 //
-// This is inheritance in OpenAPI: a Cat may stand wherever the document refers to Pet. So Pet becomes {anyOf: [Cat, …],
-// discriminator: …}, whose mapping has every value, and Pet's own keywords become PlainPet, to which the allOf of its
-// children refers. PlainPet is an alternative as well if the mapping, or its name where there is no mapping, leads to
-// it, and `x-abstract` is not true.
+// This is inheritance in OpenAPI: a Cat is allowed wherever the document refers to Pet. So Pet becomes {anyOf: [Cat,
+// …], discriminator: …}, with a mapping of every value. Pet's own keywords move to a new schema PlainPet, and the allOf
+// of each child refers to PlainPet instead. PlainPet is also an alternative of Pet if a value of the mapping or,
+// without a mapping, Pet's name leads to it, and if `x-abstract` is not true.
 //
-// Where only one schema is possible, the parent stays unchanged, with a warning: in a parameter, in a form, beside a
-// default, and in a oneOf that could not tell its alternatives apart otherwise. A oneOf that has a discriminator names
-// its alternatives itself.
+// Where only one schema is possible, the reference means only the parent, and there is a warning: in a parameter, in a
+// form, next to a default, and in a oneOf whose alternatives could not be told apart otherwise. A oneOf that has its
+// own discriminator lists its alternatives itself, so the children are not added.
 
 #pragma once
 
@@ -22,16 +22,16 @@
 
 namespace keel::gen {
 
-// `document` must have been linted without an error. Warns of each discriminator that cannot be followed.
+// lint() must have found no errors in `document`. Warns of each discriminator that cannot be followed.
 void follow_discriminators(openapi::Document& document, openapi::Problems& problems);
 
-// For each schema, the named ones whose `allOf` refers to it, in the order of their names.
+// For each schema, the named schemas whose `allOf` refers to it, sorted by name.
 using Children = std::unordered_map<const openapi::Node*, std::vector<openapi::Node*>>;
 Children children_of(openapi::Document& document);
 
-// Whether it has a discriminator, and no alternatives of its own.
+// Whether the schema has a discriminator, and no `oneOf` or `anyOf` of its own.
 bool is_parent(const openapi::Node& schema) noexcept;
-// Whether a node with a `$ref` is in the `allOf` of a named schema: a child cannot stand in that place.
+// Whether a node with a `$ref` is in the `allOf` of a named schema: there it means the parent alone, not its children.
 bool is_of_child(const openapi::Document& document, const openapi::Node& reference);
 
 }  // namespace keel::gen

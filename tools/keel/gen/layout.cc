@@ -1,4 +1,4 @@
-// The part of Types that decides which header each type is in.
+// The part of Types that decides in which header each type is.
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 namespace keel::gen {
 namespace {
 
-// With fewer types, all are in one header, which compiles faster than separate headers.
+// With fewer types than this, all types are in one header, which compiles faster than separate headers.
 constexpr std::size_t types_least = 48;
 
 }  // namespace
@@ -32,8 +32,9 @@ void Types::arrange(const std::vector<Use>& uses) {
       for (const Made* const one : mentioned.at(type)) add(one);
     }
   }
-  // Types are grouped by the headers that use them. A type that another type mentions is used by at least the same
-  // headers, so the headers of these groups never include one another in a circle.
+  // Types that are used by the same headers form a group, which gets a header. If one type mentions another, every
+  // header that uses the first also uses the second; so the headers of the groups never include one another in a
+  // circle.
   std::set<std::string> taken = {"types.h"};
   for (const Use& use : uses) taken.insert(use.file + ".h");
   std::map<std::set<std::size_t>, std::string> headers;

@@ -37,7 +37,7 @@ std::string real_text(std::string_view text) {
   return std::string(text) + (text.find_first_of(".eE") == text.npos ? ".0" : "");
 }
 
-// The text of a json::Value; `larger` is set to a number in the value that C++ cannot express.
+// The text of a json::Value; if a number in the value is too large for C++, `larger` is set to that number.
 std::string value_text(const Node& value, const Node*& larger) {
   std::string text;
   switch (value.kind) {
@@ -120,7 +120,8 @@ std::string Types::State::literal_of(const Type& type, const Node& value) {
         text += text.empty() ? "" : ", ";
         text += is_map ? '{' + literal(one->key) + ", " + element + '}' : element;
       }
-      // The compiler could read {{"a", "b"}} as the two iterators of a range.
+      // The type is written before the braces, because the compiler could read {{"a", "b"}} as the two iterators of a
+      // range.
       return (text.empty() ? "{" : type.spelling + '{') + text + '}';
     }
     case Shape::Struct: {

@@ -1,4 +1,5 @@
-// The data that Types stores for each type, for the sources of this folder that convert schemas and that write C++.
+// The data that Types stores for each type: some sources of this folder set the data from schemas, other sources write
+// C++ from the data.
 
 #pragma once
 
@@ -18,21 +19,22 @@
 namespace keel::gen {
 
 struct Made : Type {
-  std::string word;  // The type in the names of functions: "list_of_product".
+  std::string word;  // The word for the type in names of functions: "list_of_product".
   std::string name;  // The C++ name of a struct, a variant or an enum.
   const openapi::Node* schema = nullptr;
-  std::string ahead;  // The name of the Schema for checking a value before it is read; or "".
-  // The name of the Schema for an object that has the required members of several alternatives.
+  std::string ahead;  // The name of the Schema with which a value is checked before it is read; or "".
+  // The name of the Schema with which an object is checked if it has the required members of several alternatives.
   std::string ahead_of_several;
-  // For an anyOf of objects that are distinguished by names, the Schemas of the alternatives, in their order; if
-  // several are possible for an object, the first that it matches is chosen.
+  // For an anyOf of objects that are distinguished by the names of members: the names of the Schemas of the
+  // alternatives, in the order of the alternatives. If several alternatives are possible for an object, a reader
+  // chooses the first whose Schema the object matches.
   std::vector<std::pair<std::size_t, std::string>> ahead_of_each;
 
   std::vector<std::string> enumerators;
   std::vector<std::string_view> wire_names;
 
-  bool is_strict = false;            // Members that the struct does not have are rejected.
-  const Made* additional = nullptr;  // The type of other members, which are kept.
+  bool is_strict = false;            // Whether members that the struct does not have are rejected.
+  const Made* additional = nullptr;  // The type of the members that are not in `members`, if they are kept; else null.
   std::string additional_name;
 
   std::vector<const Made*> alternatives;
@@ -57,19 +59,19 @@ struct Types::State {
   std::deque<Made> types;
   std::unordered_map<const openapi::Node*, const Made*> by_schema;
   std::unordered_set<const openapi::Node*> failed;
-  std::map<std::string, const Made*> by_form;  // Types without a name, by their form.
+  std::map<std::string, const Made*> by_form;  // The types without a C++ name of their own, by their form.
   std::map<std::string, Made*> named;
   std::unordered_map<const openapi::Node*, std::string> component_names;
   std::map<std::vector<const openapi::Node*>, const openapi::Node*> merged;
-  std::map<std::string, Function> functions;  // They are in the namespace `internal`.
+  std::map<std::string, Function> functions;
   // The headers of named types; a type that is not in this map is in "types.h".
   std::map<const Made*, std::string> homes;
   std::map<std::string, std::set<std::string>> homes_of;  // The headers that each Use includes.
 
-  // Decides which members are boxed, and sets the initialisers of discriminators. Called once all types are known
+  // Decides which members are boxed, and sets the initialisers of discriminators. Called once, when all types are known
   // (order.cc).
   void prepare();
-  // The named types, each after those that it needs to be complete.
+  // The named types, sorted so that each comes after the types that it needs to be complete.
   std::vector<const Made*> ordered() const;
   // The types that each type mentions.
   std::map<const Made*, std::vector<const Made*>> mentioned() const;
@@ -84,9 +86,9 @@ struct Types::State {
 
 // "std::optional<std::string>".
 std::string spelling_of(const Member& member);
-// The type inside a nullable one, else the type itself.
+// For a nullable type, the type inside the std::optional; else the type itself.
 inline const Made& value_type(const Type& type) { return made(type.is_nullable ? *type.inner : type); }
-// A named type within another type, and whether it is reached through a list or a map.
+// A named type that another type contains, and whether it is contained through a list or a map.
 struct Content {
   const Made* type;
   bool is_indirect;

@@ -11,7 +11,7 @@ std::string lower(std::string_view text) {
   std::ranges::transform(lowered, lowered.begin(), [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
   return lowered;
 }
-// Returns it without its parameters, in lower case.
+// Returns the media type without its parameters, in lower case.
 std::string media_type_of(std::string_view text) {
   text = text.substr(0, text.find(';'));
   while (text.ends_with(' ')) text.remove_suffix(1);

@@ -10,7 +10,8 @@
 namespace keel::gen {
 namespace {
 
-// Also macros: the last two words are macros in a project that has not turned CXX_EXTENSIONS off.
+// The keywords of C++, and two macros: the last two words are macros in a project that does not turn CXX_EXTENSIONS
+// off.
 constexpr std::array<std::string_view, 99> keywords = {
     "alignas",     "alignof",  "and",        "and_eq",    "asm",       "auto",         "bitand",
     "bitor",       "bool",     "break",      "case",      "catch",     "char",         "char16_t",
@@ -101,7 +102,7 @@ std::string snake_of(std::string_view name) {
 std::string pascal_of(std::string_view name) {
   std::string made;
   for (const std::string& word : words_of(name)) {
-    // "V1_2" is not "V12".
+    // Keeps the '_' between two digits, so that "V1_2" does not become "V12".
     if (!made.empty() && is_digit(made.back()) && is_digit(word[0])) made += '_';
     made += capital(word[0]);
     made += word.substr(1);

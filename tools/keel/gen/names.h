@@ -5,8 +5,8 @@
 //   distinct({"a-b", "a_b"}, snake_of)    // {"a_b_2", "a_b"}
 //
 // A word ends at a character that is neither a letter nor a digit, and before an uppercase letter that follows a
-// lowercase one. A character beyond ASCII becomes its number: "größe" is "gr_u00f6_u00dfe". A '_' is appended to a
-// keyword of C++. The result depends on the names alone, not on their order.
+// lowercase letter. A character beyond ASCII becomes its code point: "größe" is "gr_u00f6_u00dfe". A '_' is appended to
+// a keyword of C++. The result depends on the names alone, not on their order.
 
 #pragma once
 
@@ -26,10 +26,11 @@ std::string pascal_of(std::string_view name);
 // Whether the text consists of C++ names with "::" between them, none of which is a keyword.
 bool is_namespace(std::string_view names);
 
-// Returns a different C++ name for each different name. When several names would get the same C++ name, the one that is
-// spelled like it gets it. If none is, the first gets it, in the order of bytes with names that begin with a sign last
-// ("-title" after "title"). The others get "_2", "_3", … (for types "2", "3", …). Names that are equal get equal
-// results. None gets a name of `taken`.
+// Returns a different C++ name for each different name. When several names would get the same C++ name, the name that
+// is spelled like the C++ name gets it. If no name is spelled like the C++ name, the first name gets it; names are
+// ordered by their bytes, but those that begin with a sign come last ("-title" after "title"). The other names get the
+// C++ name with "_2", "_3", … appended (for types "2", "3", …). Equal names get equal results. None of the results is a
+// name in `taken`.
 std::vector<std::string> distinct(std::span<const std::string_view> names, std::string (*style)(std::string_view),
                                   std::span<const std::string_view> taken = {});
 
@@ -38,7 +39,7 @@ class Names {
  public:
   // Returns a PascalCase name that no other type has: `suggested`, or `suggested` with a number appended.
   std::string type(std::string_view suggested);
-  // Reserves exactly this name; false when another type has it.
+  // Reserves exactly this name; returns false if another type has it.
   bool take(std::string_view name);
 
  private:

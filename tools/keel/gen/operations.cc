@@ -52,7 +52,7 @@ class Reading {
     std::string_view tag;
   };
 
-  // The operations sorted by tag and path, independent of their order in the document.
+  // The operations, sorted by tag and path, so that their order in the document does not matter.
   void collect() {
     const Node* const paths = document_.root().find("paths", Kind::Map);
     if (paths != nullptr) {
@@ -67,7 +67,7 @@ class Reading {
             break;
           }
           if (method == "trace") {
-            problems_.error(*operation, "an operation with the method trace is not served");
+            problems_.error(*operation, "an operation with the method TRACE is not served");
             continue;
           }
           const Node* const tags = operation->find("tags", Kind::List);
@@ -92,7 +92,7 @@ class Reading {
     for (std::size_t i = 0; i < found_.size(); ++i) found_[i].name = names[i];
   }
 
-  // The reason why the router would reject a path, or "".
+  // The reason why the router would reject a path; "" if it would accept the path.
   static std::string unroutable(std::string_view path) {
     for (const openapi::Segment& segment : openapi::segments_of(path)) {
       const bool is_dots = segment.before == "." || segment.before == "..";
@@ -109,7 +109,8 @@ class Reading {
     return "";
   }
 
-  // The router needs the same name for the parameter at a given place in all patterns, whatever follows it.
+  // The router needs the same name for the parameter at a given place in all patterns, even if different segments
+  // follow it.
   void name_path_parameters() {
     std::vector<std::string_view> paths;
     for (const Found& one : found_) paths.push_back(one.path);
@@ -148,7 +149,8 @@ class Reading {
     const std::string_view called = name.empty() ? "operations" : name;
     tag.file = snake_of(called);
     const auto is_taken = [&](const std::string& file) {
-      // Headers of the generated code, and names that mount() itself uses.
+      // File names of tags must differ from these: from headers of the generated code, and from names that mount()
+      // itself uses.
       constexpr std::string_view own[] = {"types",  "api",     "schemas", "security", "client",
                                           "routes", "options", "all",     "document"};
       return std::ranges::find(own, file) != std::end(own) ||
@@ -172,7 +174,7 @@ class Reading {
     operation.method = found.operation->key;
     operation.path = found.path;
     operation.name = found.name;
-    // If a number was appended to the name of an operation, it is appended to the names of its types too.
+    // If a number is appended to the name of an operation, the number is appended to the names of its types too.
     const bool is_as_written = !operation.id.empty() && snake_of(operation.id) == found.name;
     operation.title = pascal_of(is_as_written ? operation.id : found.name);
     operation.request = names_.type(operation.title + "Request");
@@ -198,10 +200,10 @@ class Reading {
         if (parameter == nullptr) continue;
         const std::string place(parameter->string("in"));
         std::string name(parameter->string("name"));
-        // These three are not parameters (OpenAPI 3.1.1 §4.8.12.1).
+        // OpenAPI 3.1.1 §4.8.12.1: these three header fields are ignored as parameters.
         const std::string small = lower(name);
         if (place == "header" && (small == "accept" || small == "content-type" || small == "authorization")) continue;
-        if (place == "header" && openapi::is_header_of_client(small)) continue;  // lint() warns of it.
+        if (place == "header" && openapi::is_header_of_client(small)) continue;  // lint() warns of this parameter.
         all[{place == "path" ? "0" : place, place == "header" ? small : name}] = parameter;
       }
     }
@@ -228,8 +230,8 @@ class Reading {
         const Node* const media = content->children[0];
         parameter.is_json = is_json(media->key);
         if (!parameter.is_json) {
-          problems_.error(*media,
-                          "a parameter of the media type " + quoted(media->key) + " cannot be read: only JSON can");
+          problems_.error(*media, "a parameter of the media type " + quoted(media->key) +
+                                      " cannot be read: only JSON is supported");
           continue;
         }
         schema = media->find("schema");
@@ -260,7 +262,7 @@ class Reading {
       operation.parameters.push_back(std::move(parameter));
     }
     static constexpr std::string_view taken[] = {"body"};
-    // The same name may occur in several places.
+    // Parameters in different places, such as query and header, may have the same name.
     std::vector<std::string> keys;
     for (const Parameter& one : operation.parameters) {
       const bool is_repeated = std::ranges::count(wires, one.wire) > 1;
@@ -283,11 +285,11 @@ class Reading {
     };
     if ((inner.shape == Shape::Any && has_no_style(document_, schema)) || has_no_style(inner)) {
       return reject(
-          "alternatives that nothing tells apart cannot be written in this style: give the parameter a 'content' of "
+          "alternatives that cannot be told apart cannot be written in this style: give the parameter a 'content' of "
           "application/json");
     }
     if (is_deep && !is_object && alternatives.object == nullptr) {
-      return reject("the style deepObject is for objects, and the schema of this parameter allows none");
+      return reject("the style deepObject is for objects, but the schema of this parameter allows no objects");
     }
     if (alternatives.object != nullptr && (!is_deep || alternatives.list != nullptr)) {
       return reject(
@@ -308,7 +310,7 @@ class Reading {
         "a parameter in the " + lower(parameter.place) +
         " cannot represent a value that is nested this deeply: give the parameter a 'content' of application/json");
   }
-  // Whether its parts are plain; those of an object may be lists.
+  // Whether the elements or members of the type are plain; the members of an object may also be lists.
   static bool is_flat(const Type& inner) {
     const auto is_text = [](const Type* type) {
       return type != nullptr && type->is_plain() && !has_no_style(*type) && alternatives_of(*type).is_text_alone();
@@ -329,14 +331,14 @@ class Reading {
     body.is_required = required != nullptr && required->is_true();
     const Node* const content = node->find("content", Kind::Map);
     if (content == nullptr || content->children.empty()) {
-      problems_.warning(*node, "the request body has no media type: it is not read");
+      problems_.warning(*node, "the request body has no media type, so it is not read");
       body = {};
       return;
     }
     const bool has_other =
         std::ranges::any_of(content->children, [](const Node* media) { return !is_xml(media->key); });
     const bool has_json = std::ranges::any_of(content->children, [](const Node* media) { return is_json(media->key); });
-    // Sorted by name, with JSON first, which is assumed when the type is unknown.
+    // Sorted by name, but with JSON first: the first media type is assumed when a request names no media type.
     std::vector<const Node*> media_types(content->children.begin(), content->children.end());
     std::ranges::sort(media_types, {}, [&](const Node* media) {
       return std::tuple(!is_json(media->key), !is_json_content(document_, *media), media->key);
@@ -361,7 +363,7 @@ class Reading {
           const bool is_untold =
               type->shape == Shape::Any && (kinds_meant(document_, *schema) & ~null_kind) == object_kind;
           const std::string what =
-              is_untold ? "nothing tells the alternatives of this form apart: combine them into one object"
+              is_untold ? "the alternatives of this form cannot be told apart: combine them into one object"
                         : "the schema of a form has to be an object";
           if (has_json) {
             problems_.warning(*media, what + ": only JSON is read here");
@@ -390,7 +392,8 @@ class Reading {
     if (has_streamed &&
         std::ranges::any_of(body.contents, [](const Body::Content& one) { return one.kind != Body::Kind::Streamed; })) {
       problems_.error(
-          *node, "a streamed body and one that is read whole cannot share an operation: give each its own operation");
+          *node,
+          "an operation cannot have both a streamed body and a body that is read as a whole: make two operations");
     }
   }
 
@@ -399,14 +402,14 @@ class Reading {
     if (is_form(media.key) && media.find("schema") != nullptr) return Body::Kind::Form;
     return media_type_of(media.key).starts_with("text/") ? Body::Kind::Text : Body::Kind::Streamed;
   }
-  // Whether the schema is a copy of that of the first content.
+  // Whether the schema equals the schema of the first content.
   bool has_equal_schema(const Body& body, const Node& schema) const {
     if (body.contents.empty()) return false;
     const Node* const first = body.contents[0].media->find("schema");
     return first != nullptr && are_equal(*first, schema) && document_.target(*first) == document_.target(schema);
   }
 
-  // For a form with files that is read as it arrives.
+  // Handles a form with files that is read as it arrives; returns false for any other content.
   bool read_files(Operation& operation, const Node& media) {
     if (media_type_of(media.key) != "multipart/form-data") return false;
     std::optional<SplitForm> split = split_form(document_, media, problems_);
@@ -414,7 +417,7 @@ class Reading {
     Body& body = operation.body;
     if (split->fields != nullptr) {
       body.type = types_.type_of(*split->fields, operation.title + "Body");
-      if (body.type == nullptr) return true;  // A problem was reported.
+      if (body.type == nullptr) return true;  // type_of() has reported a problem.
     }
     const bool is_closed = body.type == nullptr ? split->is_closed : made(*body.type).is_strict;
     const bool keeps = body.type != nullptr && (body.type->others != nullptr || body.type->shape != Shape::Struct);
@@ -439,14 +442,14 @@ class Reading {
     const Node* security = operation.node->find("security", Kind::List);
     if (security == nullptr) security = document_.root().find("security", Kind::List);
     if (security == nullptr) return;
-    // An empty alternative matches every request, so all others are tried before it, wherever it stands.
+    // An empty alternative matches every request, so such an alternative is tried last, at any position in the list.
     bool is_optional = false;
     for (const Node* const written : security->children) {
       is_optional = is_optional || (written->is(Kind::Map) && written->children.empty());
       if (!written->is(Kind::Map) || written->children.empty()) continue;
       if (written->children.size() > contract::credentials_max) {
         problems_.error(*written, "an alternative in 'security' may have at most " +
-                                      std::to_string(contract::credentials_max) + " schemes, and this one has " +
+                                      std::to_string(contract::credentials_max) + " schemes, but this one has " +
                                       std::to_string(written->children.size()));
         continue;
       }
@@ -482,14 +485,14 @@ class Reading {
       scheme.field = node.string("name");
       if (place != "query" && !http::is_token(scheme.field)) {
         problems_.error(node, quoted(scheme.field) + " cannot be the name of a " + std::string(place) +
-                                  ": it has other characters than letters, digits and !#$%&'*+-.^_`|~");
+                                  ": it contains characters other than letters, digits and !#$%&'*+-.^_`|~");
         return SIZE_MAX;
       }
     } else if (type == "http" && small == "basic") {
       scheme.kind = "Basic";
     } else if (type == "http" && small != "bearer") {
       problems_.error(node, "the HTTP authentication scheme " + quoted(node.string("scheme")) +
-                                " is not supported: basic and bearer are");
+                                " is not supported: expected basic or bearer");
       return SIZE_MAX;
     } else {
       scheme.kind = type == "mutualTLS" ? "Certificate" : "Bearer";
@@ -505,12 +508,13 @@ class Reading {
     return contract_.schemes.size() - 1;
   }
 
-  // The path in the URL of the first server, with the default values of variables.
+  // Sets the base path: the path in the URL of the first server, with variables replaced by their default values.
   void read_base() {
     const Node* const servers = document_.root().find("servers", Kind::List);
     if (servers == nullptr || servers->children.empty()) return;
     std::string url(servers->children[0]->string("url"));
-    // The text is replaced in one pass: defaults are not expanded again, and a variable may occur several times.
+    // One pass replaces all variables: a variable may occur several times, and variables within default values are not
+    // replaced.
     const Node* const variables = servers->children[0]->find("variables", Kind::Map);
     for (std::size_t at = 0; variables != nullptr && (at = url.find('{', at)) != std::string::npos;) {
       const std::size_t end = url.find('}', at);
@@ -527,7 +531,7 @@ class Reading {
     url = url.substr(0, url.find_first_of("?#"));
     if (url.find_first_of("{}") != std::string::npos) return;
     if (url.starts_with("//")) url = url.substr(std::min(url.find('/', 2), url.size()));
-    // Relative to the document, which is at the root.
+    // A URL without a scheme is relative to the document, which is served at the root.
     const bool is_relative = url.starts_with("./") || url.starts_with("../");
     while (url.starts_with("./") || url.starts_with("../")) url.erase(0, url.find('/') + 1);
     if (url == "." || url == "..") url.clear();
@@ -546,7 +550,7 @@ class Reading {
     contract_.base = url;
   }
 
-  // An operation at the path of the document or of its page replaces the document or the page.
+  // If an operation has the path of the document or of the page that shows it, the operation is served there instead.
   void look_for_documentation() {
     constexpr std::pair<std::string_view, std::string_view> settings[] = {{"/openapi.json", "document_path"},
                                                                           {"/docs", "page_path"}};
@@ -571,7 +575,7 @@ class Reading {
   Problems& problems_;
   std::vector<Found> found_;
   // The name of the parameter at each place. The place is the path before the parameter, with "{}" for each earlier
-  // one.
+  // parameter.
   std::map<std::string, std::string> pattern_names_;
   std::map<std::string, const Node*> schemes_;
   Contract contract_;

@@ -1,7 +1,7 @@
-// gen/operations.h — the operations of a contract, in the form that C++ needs.
+// gen/operations.h — the operations of a contract, with the names and types of the generated C++.
 //
-// Errors:   mistakes that the generator finds and lint() does not are added to Problems.
-// Lifetime: views live as long as the document.
+// Errors:   mistakes that only the generator finds, not lint(), are added to Problems.
+// Lifetime: the results contain views of the document, so the document must outlive the results.
 
 #pragma once
 
@@ -24,14 +24,14 @@ namespace keel::gen {
 struct Parameter {
   std::string name;       // The name in C++.
   std::string_view wire;  // The name on the wire.
-  std::string place;      // "Path", "Query", "Header", "Cookie".
+  std::string place;      // "Path", "Query", "Header" or "Cookie".
   std::string style;      // "Form", …
   bool explodes = false;
   bool is_required = false;
-  bool is_json = false;  // It has a `content`.
-  std::string in_route;  // For a path parameter, its name in the pattern.
+  bool is_json = false;  // The parameter has a `content` instead of a `schema`.
+  std::string in_route;  // For a path parameter, its name in the router's pattern.
   const Type* type = nullptr;
-  std::string initialiser;  // The default, of a parameter that has one.
+  std::string initialiser;  // The default as C++; "" if the parameter has no default.
   const openapi::Node* node = nullptr;
 
   // "std::optional<std::int64_t>".
@@ -46,10 +46,12 @@ struct Body {
     const openapi::Node* media = nullptr;
   };
   std::vector<Content> contents;
-  // Null: the body is streamed, or there is none. For a form with files, the type of its fields, if any.
+  // Null if the body is streamed or if there is no body. For a form with files, the type of its fields; null if it has
+  // no fields.
   const Type* type = nullptr;
   std::vector<FormFile> files;  // The files of a form that is read as it arrives; empty for any other body.
-  std::string undeclared;       // How other parts of such a form are treated: a value of contract::Undeclared.
+  // How undeclared parts of a form with files are treated: a value of contract::Undeclared.
+  std::string undeclared;
   bool is_required = false;
   const openapi::Node* node = nullptr;
 
@@ -63,7 +65,7 @@ struct Security {
     std::size_t scheme;
     std::vector<std::string_view> scopes;
   };
-  std::vector<std::vector<Requirement>> alternatives;  // Empty: every client may call the operation.
+  std::vector<std::vector<Requirement>> alternatives;  // If empty, every client may call the operation.
 };
 
 struct Operation {
@@ -71,9 +73,10 @@ struct Operation {
   std::string title;     // "GetProduct".
   std::string request;   // "GetProductRequest".
   std::string response;  // "GetProductResponse".
-  std::string file;      // "AddPictureFile" and "AddPictureFiles", for a form with files.
+  // For a form with files, `file` is a name such as "AddPictureFile", and `files` is "AddPictureFiles".
+  std::string file;
   std::string files;
-  std::string_view id;  // The id as in the contract; may be empty.
+  std::string_view id;  // The operationId in the contract; may be empty.
   std::string_view method;
   std::string_view path;
   std::string pattern;  // The pattern for the router.
@@ -102,10 +105,10 @@ struct Scheme {
 
 struct Contract {
   std::vector<Tag> tags;
-  std::vector<Scheme> schemes;  // It has only the schemes that are used.
+  std::vector<Scheme> schemes;  // Only the schemes that operations use.
   std::string base;             // The path of the first server: "/v1", or "".
   // The initializer of contract::DocumentationOptions, in which a path is empty if the contract has its own operation
-  // for it.
+  // for that path.
   std::string documentation;
 };
 

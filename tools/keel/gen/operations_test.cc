@@ -149,7 +149,7 @@ TEST(Operations, have_one_name_for_a_parameter_at_one_place_of_the_paths) {
 
 TEST(Operations, of_the_method_trace_are_rejected) {
   EXPECT_EQ(read(head + "paths:\n  /a:\n    trace: {" + fine + "}\n").problems,
-            Lines{"api.yaml:5:5: error: an operation with the method trace is not served (#/paths/~1a/trace)"});
+            Lines{"api.yaml:5:5: error: an operation with the method TRACE is not served (#/paths/~1a/trace)"});
 }
 
 TEST(Operations, have_parameters_in_the_styles_of_their_places) {
@@ -243,7 +243,7 @@ TEST(Operations, reject_parameters_that_have_no_form_as_text) {
           .problems,
       (Lines{"api.yaml:9:11: error: a parameter in the query cannot represent a value that is nested this deeply: give "
              "the parameter a 'content' of application/json (#/paths/~1a/get/parameters/0)",
-             "api.yaml:10:42: error: a parameter of the media type 'text/plain' cannot be read: only JSON can "
+             "api.yaml:10:42: error: a parameter of the media type 'text/plain' cannot be read: only JSON is supported "
              "(#/paths/~1a/get/parameters/1/content/text~1plain)"}));
   const std::string open =
       "schema: {type: object, properties: {r: {type: integer}}, additionalProperties: {type: string}}}";
@@ -288,10 +288,10 @@ TEST(Operations, reject_alternatives_that_no_style_tells_apart) {
              "api.yaml:11:11: error: a value that may be an object or something else cannot be written in this style: "
              "give the parameter the style deepObject without an array among the alternatives, or a 'content' of "
              "application/json (#/paths/~1a/get/parameters/2)",
-             "api.yaml:12:11: error: the style deepObject is for objects, and the schema of this parameter allows none "
-             "(#/paths/~1a/get/parameters/3)",
-             "api.yaml:13:11: error: the style deepObject is for objects, and the schema of this parameter allows none "
-             "(#/paths/~1a/get/parameters/4)",
+             "api.yaml:12:11: error: the style deepObject is for objects, but the schema of this parameter allows no "
+             "objects (#/paths/~1a/get/parameters/3)",
+             "api.yaml:13:11: error: the style deepObject is for objects, but the schema of this parameter allows no "
+             "objects (#/paths/~1a/get/parameters/4)",
              "api.yaml:14:11: error: an object cannot be exploded in this style: give the parameter explode: false "
              "(#/paths/~1a/get/parameters/5)",
              "api.yaml:15:11" + nested + "6)", "api.yaml:16:11" + nested + "7)"}));
@@ -308,7 +308,7 @@ TEST(Operations, reject_parameters_whose_alternatives_nothing_tells_apart) {
                             "{name: e, in: query, content: {application/json: {schema: {oneOf: [" + objects + "]}}}}",
                             "{name: f, in: query, schema: {type: [string, array, object]}}"}));
   const std::string why =
-      ":11: error: alternatives that nothing tells apart cannot be written in this style: give the parameter a "
+      ":11: error: alternatives that cannot be told apart cannot be written in this style: give the parameter a "
       "'content' of application/json (#/paths/~1a/get/parameters/";
   EXPECT_EQ(made.problems, (Lines{"api.yaml:9" + why + "0)", "api.yaml:10" + why + "1)", "api.yaml:11" + why + "2)",
                                   "api.yaml:12" + why + "3)"}));
@@ -392,8 +392,8 @@ TEST(Operations, reject_bodies_that_are_not_one_type) {
       Lines{"api.yaml:8:76: error: the schema of 'text/plain' differs from that of 'application/json': an operation "
             "can have only one body type (#/paths/~1a/post/requestBody/content/text~1plain)"});
   EXPECT_EQ(read(with_body("application/json: {schema: {type: integer}}, image/png: {}")).problems,
-            Lines{"api.yaml:8:7: error: a streamed body and one that is read whole cannot share an operation: give "
-                  "each its own operation (#/paths/~1a/post/requestBody)"});
+            Lines{"api.yaml:8:7: error: an operation cannot have both a streamed body and a body that is read as a "
+                  "whole: make two operations (#/paths/~1a/post/requestBody)"});
   EXPECT_EQ(read(with_body("multipart/form-data: {schema: {type: integer}}")).problems,
             Lines{"api.yaml:8:31: error: the schema of a form has to be an object "
                   "(#/paths/~1a/post/requestBody/content/multipart~1form-data)"});
@@ -435,15 +435,15 @@ TEST(Operations, know_the_schemes_that_are_used) {
 
 TEST(Operations, reject_schemes_that_cannot_be_checked) {
   EXPECT_EQ(read(with_security("security: [{digest: []}], ")).problems,
-            Lines{"api.yaml:17:5: error: the HTTP authentication scheme 'digest' is not supported: basic and bearer "
-                  "are (#/components/securitySchemes/digest)"});
+            Lines{"api.yaml:17:5: error: the HTTP authentication scheme 'digest' is not supported: expected basic or "
+                  "bearer (#/components/securitySchemes/digest)"});
   EXPECT_EQ(read(with_security("security: [{broken: []}], ")).problems,
-            Lines{"api.yaml:18:5: error: 'X Key' cannot be the name of a header: it has other characters than "
+            Lines{"api.yaml:18:5: error: 'X Key' cannot be the name of a header: it contains characters other than "
                   "letters, digits and !#$%&'*+-.^_`|~ (#/components/securitySchemes/broken)"});
   EXPECT_EQ(read(with_security("security: [{Password: [], inCookie: [], inQuery: [], key: [], mtls: [], token: [], "
                                "verify: [], sso: [], oauth: []}], "))
                 .problems,
-            Lines{"api.yaml:5:38: error: an alternative in 'security' may have at most 8 schemes, and this one has 9 "
+            Lines{"api.yaml:5:38: error: an alternative in 'security' may have at most 8 schemes, but this one has 9 "
                   "(#/paths/~1a/get/security/0)"});
 }
 

@@ -1,4 +1,4 @@
-// The part of Types that handles structs that contain one another.
+// The part of Types that handles structs that contain themselves or one another.
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@ namespace {
 
 using Edges = std::map<const Made*, std::vector<const Made*>>;
 
-// Returns for each type its group: the types that contain each other.
+// Returns the number of each type's group; the types in a group contain each other.
 std::map<const Made*, int> groups_of(const std::map<std::string, Made*>& named, const Edges& edges) {
   struct Visit {
     int index = -1;
@@ -70,7 +70,7 @@ std::map<const Made*, int> groups_of(const std::map<std::string, Made*>& named, 
   return groups;
 }
 
-// The types that a type needs to be complete; with `is_all`, all that it mentions.
+// For each type, the types that it needs to be complete; with `is_all`, all types that it mentions.
 Edges edges_of(const std::map<std::string, Made*>& named, bool is_all) {
   Edges edges;
   for (const auto& [name, type] : named) {
@@ -117,7 +117,7 @@ std::string spelling_of(const Member& member) {
 }
 
 void Types::State::prepare() {
-  // First boxes the members that may be absent; then, if that is not sufficient, other members as well.
+  // First boxes members that may be absent; then, if types still contain themselves, boxes other members too.
   for (const bool is_first : {true, false}) {
     const std::map<const Made*, int> groups = groups_of(named, edges_of(named, false));
     for (const auto& [name, type] : named) {

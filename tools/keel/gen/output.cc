@@ -28,11 +28,11 @@ std::string status_of(const Response& response) {
   return "keel::http::Status::" + name;
 }
 
-// One function of a response's class.
+// One function of the class that represents a response.
 struct Maker {
   std::string name;
   std::vector<std::string> parameters;
-  std::string initialiser;  // The default of the last parameter, such as " = {}".
+  std::string initialiser;  // The default argument of the last parameter, such as " = {}".
   std::string body;         // The body of the function.
   bool is_template = false;
 };
@@ -99,7 +99,7 @@ std::vector<Maker> makers_of(const Response& response, const std::string& of) {
   return makers;
 }
 
-// The content from which a response can be constructed without naming a function: the one success.
+// The content of the only successful response, from which a response can be constructed without naming a function.
 const Response::Content* implicit_of(const Operation& operation) {
   const Response::Content* found = nullptr;
   for (const Response& response : operation.responses) {
@@ -150,7 +150,7 @@ class Writing {
     return std::ranges::any_of(tag.operations, [&](const Operation& one) { return has_security(one); });
   }
   std::string& part_of(const std::string& name, const std::string& header) { return parts_.of(header, name); }
-  // One line for each.
+  // Returns an #include line for each header.
   std::string includes(const std::vector<std::string>& headers) const {
     std::string lines;
     for (const std::string& one : headers) lines += "#include \"" + folder_ + '/' + one + "\"\n";
@@ -280,7 +280,7 @@ class Writing {
             (has_security(tag) ? ", " + security_ + "::schemes, security.verifiers()" : "") + ");\n}\n\n";
   }
 
-  // Splits the first line of the body into two, if it is too long.
+  // If the first line of a function's body is too long, splits the line into two.
   static std::string split_stream(std::string body) {
     constexpr std::string_view made = "(keel::http::Response::";
     const std::size_t at = body.find(made);
@@ -361,7 +361,7 @@ class Writing {
 
   void write_body(std::string& code, const Body& body) const {
     const std::string is_required = body.is_required ? "" : ", false";
-    // The first one is used when the type is unknown.
+    // The first content is used when the request names no media type.
     for (std::size_t i = body.contents.size(); i-- != 0;) {
       const Body::Content& content = body.contents[i];
       std::string others;
@@ -498,7 +498,7 @@ class Writing {
         "  std::optional<std::size_t> streamed_bytes_max = {};\n"
         "  // The paths of the document and of its page" +
         (contract_.documentation.empty() ? "."
-                                         : "; \"\" where the contract has an operation of its own: it is not served.") +
+                                         : "; \"\" where the contract has its own operation: then it is not served.") +
         "\n  keel::contract::DocumentationOptions documentation = {" + contract_.documentation + "};\n};\n\n";
     text +=
         "// Adds all routes, GET /openapi.json and GET /docs. `routes` is a router, or a group of one. The handlers "
@@ -508,8 +508,8 @@ class Writing {
     if (is_secured) parameters.push_back(security_ + "& security");
     for (const Tag& tag : contract_.tags) parameters.push_back(tag.handler + "& " + tag.file);
     parameters.push_back("const " + mount_options_ + "& options");
-    // The function is defined in the header, because a separate source would have to read the headers of all tags once
-    // more.
+    // mount() is defined in the header, because the compiler would have to read the headers of all tags again for a
+    // separate source.
     text += call("inline void mount", "(", parameters, " = {}) {");
     text += "  const keel::contract::Routes all = routes.below(options.base).streaming(options.streamed_bytes_max);\n";
     for (const Tag& tag : contract_.tags) {
@@ -545,7 +545,7 @@ class Writing {
     }
   }
 
-  // Whether the text names the class of the verifiers; another name may end in the same way.
+  // Whether the text names the class of the verifiers; a longer name that only ends with its name does not count.
   bool names_security(std::string_view text) const {
     const std::string word = security_ + "::";
     for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
@@ -594,7 +594,7 @@ class Writing {
 
 namespace {
 
-// The types that the header of a tag names.
+// Returns the types that the header of a tag names.
 Types::Use use_of(const Tag& tag) {
   Types::Use use{tag.file, {}};
   const auto add = [&](const Type* type) {
@@ -627,7 +627,7 @@ std::vector<File> generate(Document& document, const Options& options, Problems&
   Types types(document, problems, names);
   SchemaTables tables(document, problems);
   types.set_name_schema([&](const Node& schema) { return tables.name_of(schema); });
-  // All of them, used or not, because other code of the service may use them. They are in the order of their names.
+  // Generates all schemas, used or not, because other code of the service may use them. The schemas are sorted by name.
   const Node* const components = std::as_const(document).root().find("components");
   const Node* const schemas = components == nullptr ? nullptr : components->find("schemas", openapi::Kind::Map);
   std::map<std::string_view, const Node*> by_name;
@@ -642,7 +642,7 @@ std::vector<File> generate(Document& document, const Options& options, Problems&
   std::vector<Types::Use> uses;
   for (const Tag& tag : contract.tags) uses.push_back(use_of(tag));
   types.arrange(uses);
-  // These names are chosen after all others, so that the others are the same with and without clients.
+  // The names of clients are chosen last, so that all other names are the same with and without clients.
   const ClientNames clients = options.has_client ? name_clients(contract, names) : ClientNames();
   return Writing(contract, types, tables, options, clients, security, mount_options).write(source);
 }

@@ -299,8 +299,8 @@ TEST(Output, rejects_operations_that_the_document_does_not_have) {
   EXPECT_EQ(output_of(shop, {.operations = {"-ordr"}}).problems,
             Lines{"api.yaml:1:1: error: there is no operation 'ordr' (#)"});
   EXPECT_EQ(output_of(shop, {.operations = {"order", "-upload"}}).problems,
-            Lines{"api.yaml:1:1: error: name the operations to generate, or name those to leave out with a '-' in "
-                  "front, not both (#)"});
+            Lines{"api.yaml:1:1: error: name either the operations to generate or, with a '-' in front, those to leave "
+                  "out (#)"});
 }
 
 TEST(Output, has_no_security_where_every_request_may_pass) {

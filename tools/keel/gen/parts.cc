@@ -5,9 +5,10 @@
 namespace keel::gen {
 namespace {
 
-constexpr std::size_t weight_least = 64'000;  // The least weight of a part if there are several parts.
+constexpr std::size_t weight_least = 64'000;  // If there are several parts, a part has at least this weight.
 
-// Counts only bytes that take time to compile: literals on separate lines, above all the document, take almost none.
+// Counts only bytes that take time to compile. Literals on separate lines, most of which belong to the document, take
+// almost no time and are not counted.
 std::size_t weight_of(std::string_view text) {
   std::size_t weight = 0;
   while (!text.empty()) {
@@ -35,7 +36,7 @@ std::vector<Parts::Part> Parts::spread() const {
   std::size_t before = 0;
   std::size_t i = 0;
   for (const auto& [key, text] : texts_) {
-    // A definition belongs to the part that contains its middle.
+    // If a definition crosses the boundary between parts, it belongs to the part that contains its middle.
     const std::size_t middle = before + weights[i] / 2;
     before += weights[i++];
     Part& part = parts[all == 0 ? 0 : std::min(middle * used / all, used - 1)];

@@ -1,8 +1,8 @@
 // gen/parts.h — the sources part_1.cc … part_N.cc, among which the definitions are distributed.
 //
-// Definitions that need the same header are kept together, so that each source includes few headers. A small contract
-// has its definitions in the first sources, and nothing in the others, because compiling the common includes takes
-// longer than compiling the definitions.
+// Definitions that need the same header are kept together, so that each source includes few headers. For a small
+// contract, the definitions are in the first sources and the other sources are empty, because compiling the common
+// includes takes longer than compiling the definitions.
 
 #pragma once
 
@@ -21,14 +21,16 @@ class Parts {
   // At least one.
   explicit Parts(int count);
 
-  // The text for the definitions of `name`, to append to; they need this header ("" if none) and stay in one source.
+  // The text of the definitions of `name`, to which the caller appends; these definitions need the header `header` (""
+  // if none), and stay together in one source.
   std::string& of(std::string_view header, std::string_view name);
 
   struct Part {
     std::string text;
     std::set<std::string> headers;
   };
-  // Returns all parts, which have about the same length. When one definition changes, few others move to another part.
+  // Returns all parts; used parts have about the same length. When one definition changes, few other definitions move
+  // to another part.
   std::vector<Part> spread() const;
 
  private:

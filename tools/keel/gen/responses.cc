@@ -66,7 +66,8 @@ class ResponseReading {
     std::ranges::sort(written, {}, &Node::key);
     std::vector<std::string_view> wires;
     for (const Node* const one : written) {
-      // Ignored: Content-Type (OpenAPI 3.1.1 §4.8.17), and headers that the server writes, of which lint() warns.
+      // Content-Type (OpenAPI 3.1.1 §4.8.17) and headers that the server writes are ignored; lint() warns of headers
+      // that the server writes.
       if (lower(one->key) == "content-type" || openapi::is_header_of_server(one->key)) continue;
       const Node* const node = document_.resolve(*one);
       if (node == nullptr) continue;
@@ -76,14 +77,14 @@ class ResponseReading {
       if (is_of_content) {
         const Node* const media = content->children[0];
         if (!is_json(media->key)) {
-          problems_.error(
-              *media, "a header of the media type " + openapi::quoted(media->key) + " cannot be written: only JSON");
+          problems_.error(*media, "a header of the media type " + openapi::quoted(media->key) +
+                                      " cannot be written: only JSON is supported");
           continue;
         }
         schema = media->find("schema");
       }
       if (schema == nullptr) {
-        problems_.error(*node, "a header of a response is declared by a 'schema', or by a 'content' with one");
+        problems_.error(*node, "a header of a response needs a 'schema', or a 'content' with a schema");
         continue;
       }
       const Type* const type = types_.type_of(*schema, title_ + pascal_of(one->key));
@@ -94,8 +95,8 @@ class ResponseReading {
           (inner.shape != Shape::List || inner.element == nullptr || !inner.element->is_plain() ||
            has_no_style(*inner.element))) {
         problems_.error(*node,
-                        "a header of a response must be a plain value or a list of plain values: give any other a "
-                        "'content' of application/json");
+                        "a header of a response must be a plain value or a list of plain values: give a header with "
+                        "any other value a 'content' of application/json");
         continue;
       }
       const Node* const required = node->find("required");
@@ -111,7 +112,7 @@ class ResponseReading {
 
   void read_contents(Response& response) {
     const bool has_no_body = response.status == "204" || response.status == "205" || response.status == "304";
-    if (has_no_body) return;  // lint() warns of it.
+    if (has_no_body) return;  // lint() warns of this content.
     const Node* const content = response.node->find("content", Kind::Map);
     if (content == nullptr) return;
     std::vector<const Node*> media_types(content->children.begin(), content->children.end());
@@ -131,8 +132,8 @@ class ResponseReading {
         subtype = subtype.substr(0, subtype.find(';'));
         one.name += '_' + snake_of(subtype == "*" ? "any" : subtype);
       }
-      // "text/csv" and "application/csv" would give functions with the same names; each may also have some whose name
-      // end in "_stream" and "_events".
+      // "text/csv" and "application/csv" would give functions with the same names; a content may also give functions
+      // whose names end in "_stream" or "_events".
       const std::string name = one.name;
       const auto is_taken = [&](const Response::Content& other) {
         return std::ranges::any_of(
@@ -156,7 +157,7 @@ class ResponseReading {
     }
   }
 
-  // Whether the members defined by RFC 9457 are sufficient.
+  // Whether the schema needs no other members than those that RFC 9457 defines.
   static bool is_problem(const Type& type) {
     constexpr std::string_view own[] = {"type", "title", "status", "detail"};
     if (type.shape == Shape::Any) return true;

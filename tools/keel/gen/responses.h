@@ -1,7 +1,8 @@
-// gen/responses.h — the responses that an operation of a contract declares, in the form that C++ needs.
+// gen/responses.h — the responses that an operation of a contract declares, with the names and types of the generated
+// C++.
 //
-// Errors: in Problems: a header without a schema, or one whose schema cannot be written as text.
-// Lifetime:views live as long as the document.
+// Errors: in Problems: a header without a schema, or a header whose schema cannot be written as text.
+// Lifetime: the results contain views of the document, so the document must outlive the results.
 
 #pragma once
 
@@ -22,7 +23,7 @@ struct Header {
   const Type* type = nullptr;
   bool is_required = false;
   const openapi::Node* node = nullptr;
-  bool is_json = false;  // It has a `content`.
+  bool is_json = false;  // The header has a `content` instead of a `schema`.
 };
 
 struct Response {
@@ -31,22 +32,22 @@ struct Response {
     std::string_view media_type;
     const Type* type = nullptr;  // For JSON.
     bool is_text = false;
-    bool is_events = false;   // Server-sent events, whose status is 200.
-    bool is_problem = false;  // Whether the response can be made from a detail text alone.
+    bool is_events = false;   // The content is server-sent events, and the status is 200.
+    bool is_problem = false;  // Whether a detail text is all that is needed to make the response.
   };
   std::string name;    // "ok".
   std::string status;  // "200", "4XX", "default".
-  int least = 0;       // The statuses that the response is for.
+  int least = 0;       // The first status that the response is for; `most` is the last.
   int most = 0;
   std::vector<Content> contents;
   std::vector<Header> headers;
-  std::string headers_name;  // The name of the struct of its headers.
+  std::string headers_name;  // The name of the struct with the response's headers.
   const openapi::Node* node = nullptr;
 
   bool is_one() const noexcept { return least == most; }
 };
 
-// Ordered by status, with "default" last. `title` is the beginning of the operation's type names.
+// Ordered by status, with "default" last. `title` begins the names of the operation's types.
 std::vector<Response> read_responses(const openapi::Node& operation, std::string_view title,
                                      openapi::Document& document, Types& types, Names& names,
                                      openapi::Problems& problems);

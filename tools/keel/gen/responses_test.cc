@@ -160,7 +160,8 @@ TEST(Responses, have_headers_of_responses_by_their_names) {
                                 "{a: {type: string}}}}}}\n"))
                 .problems,
             Lines{"api.yaml:8:43: error: a header of a response must be a plain value or a list of plain values: give "
-                  "any other a 'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
+                  "a header with any other value a 'content' of application/json "
+                  "(#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 
 TEST(Responses, reject_headers_whose_alternatives_nothing_tells_apart) {
@@ -172,7 +173,8 @@ TEST(Responses, reject_headers_whose_alternatives_nothing_tells_apart) {
 
   EXPECT_EQ(made.problems,
             Lines{"api.yaml:10:21: error: a header of a response must be a plain value or a list of plain values: give "
-                  "any other a 'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
+                  "a header with any other value a 'content' of application/json "
+                  "(#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 
 TEST(Responses, have_headers_of_json) {
@@ -187,16 +189,16 @@ TEST(Responses, have_headers_of_json) {
   EXPECT_TRUE(made.responses[0].headers[0].is_json);
   EXPECT_EQ(made.responses[0].headers[0].type->spelling, "AxMeta");
   const std::string at = "(#/paths/~1a/get/responses/200/headers/X-A";
-  EXPECT_EQ(read(with_responses("        '200': {description: a, headers: {X-A: {content: {text/plain: {schema: {type: "
-                                "string}}}}}}\n"))
-                .problems,
-            Lines{"api.yaml:8:59: error: a header of the media type 'text/plain' cannot be written: only JSON " + at +
-                  "/content/text~1plain)"});
+  EXPECT_EQ(
+      read(with_responses("        '200': {description: a, headers: {X-A: {content: {text/plain: {schema: {type: "
+                          "string}}}}}}\n"))
+          .problems,
+      Lines{"api.yaml:8:59: error: a header of the media type 'text/plain' cannot be written: only JSON is supported " +
+            at + "/content/text~1plain)"});
   EXPECT_EQ(
       read(with_responses("        '200': {description: a, headers: {X-A: {content: {application/json: {}}}}}\n"))
           .problems,
-      Lines{"api.yaml:8:43: error: a header of a response is declared by a 'schema', or by a 'content' with one " + at +
-            ")"});
+      Lines{"api.yaml:8:43: error: a header of a response needs a 'schema', or a 'content' with a schema " + at + ")"});
 }
 
 TEST(Statuses, have_the_names_of_the_registry) {

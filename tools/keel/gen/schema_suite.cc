@@ -1,7 +1,8 @@
 // Writes the schemas of JSON-Schema-Test-Suite as tables: schema_suite SUITE OUT PARTS FILE...
 //
-// Each schema is a separate file of a document, so that "#" is its root; the suite's remote files have the address from
-// which they are served as their $id. Groups are in the order of the files, and numbered.
+// Each schema is a separate file of a document, so that "#" refers to the root of the schema. Each remote file of the
+// suite has as its $id the address from which it would be served. The suite's groups are numbered in the order of the
+// files.
 
 #include <cstdio>
 #include <cstdlib>

@@ -10,7 +10,7 @@ namespace keel::gen {
 
 struct SuiteSchema {
   const char* file;                // "optional/format/date.json"
-  const contract::Schema* schema;  // Null when the generator has reported that there is none:
+  const contract::Schema* schema;  // Null if the generator could not make the schema; then `why` is the message.
   const char* why;
 };
 

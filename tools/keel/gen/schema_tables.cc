@@ -27,11 +27,11 @@ constexpr std::string_view prefix = "keel::contract::";
 constexpr std::array<std::string_view, 9> unsupported = {"$dynamicRef",      "$dynamicAnchor",  "$recursiveRef",
                                                          "$recursiveAnchor", "$vocabulary",     "definitions",
                                                          "dependencies",     "additionalItems", "id"};
-// Keywords that say nothing about a value.
+// Keywords that do not restrict a value.
 constexpr std::array<std::string_view, 17> annotations = {
     "$id",      "$schema",   "$anchor", "$comment", "$defs",        "title", "description",   "default", "deprecated",
     "readOnly", "writeOnly", "example", "examples", "externalDocs", "xml",   "discriminator", "nullable"};
-// Keywords with schemas for the value itself, not for a part of it.
+// Keywords whose schemas apply to the value itself, not to a part of the value.
 constexpr std::array<std::string_view, 4> in_place = {"not", "if", "then", "else"};
 constexpr std::array<std::string_view, 3> in_place_lists = {"allOf", "anyOf", "oneOf"};
 
@@ -62,7 +62,7 @@ std::string enumerator_of(std::string_view format) {
   return name;
 }
 
-// A tighter limit wins.
+// If there are several limits, the tightest limit applies.
 struct Limit {
   const Node* node = nullptr;
   bool is_exclusive = false;
@@ -71,7 +71,8 @@ struct Limit {
 
 }  // namespace
 
-// Makes the text of one schema: the constants that only it uses, in an unnamed namespace, and the schema itself.
+// Makes the text of one schema: the constants that only this schema uses, in an unnamed namespace, and then the schema
+// itself.
 class SchemaTables::Emitter {
  public:
   Emitter(SchemaTables& tables, const Node& schema, std::string name)
@@ -118,7 +119,7 @@ class SchemaTables::Emitter {
   }
 
  private:
-  // Adds ".a = b" for members without their default value.
+  // Adds ".a = b" for each member whose value is not the default.
   class Fields {
    public:
     void add(std::string_view field, std::string_view value) {
@@ -139,7 +140,7 @@ class SchemaTables::Emitter {
     return name;
   }
 
-  // "" for no fields; else the address of a table.
+  // Returns "" if there are no fields; else the address of a table.
   std::string table(std::string_view type, std::string_view suffix, const std::string& fields) {
     if (fields.empty()) return "";
     return "&" + define(std::string(prefix) + std::string(type), suffix, fields);
@@ -158,7 +159,7 @@ class SchemaTables::Emitter {
     const Node* const node = schema_.find(keyword);
     return node == nullptr ? "" : schema(*node);
   }
-  // Null when every value is valid.
+  // Returns the address of the schema as C++; "nullptr" if every value is valid.
   std::string schema_or_null(const Node& node) {
     const std::string name = tables_.constant_of(node);
     return name == "keel::contract::anything" ? "nullptr" : "&" + name;
@@ -202,7 +203,7 @@ class SchemaTables::Emitter {
     }
     const double real = node.number().value_or(HUGE_VAL);
     if (!std::isfinite(real)) {
-      tables_.problems_.error(node, "the number " + std::string(node.text) + " is larger than a double can be");
+      tables_.problems_.error(node, "the number " + std::string(node.text) + " is too large for a double");
       return "0";
     }
     char digits[32];
@@ -333,7 +334,8 @@ class SchemaTables::Emitter {
 
   std::string text_rules() {
     Fields fields;
-    // For a binary text, the limits count bytes, but the text is base64 here: its reader checks them.
+    // For the format binary, the limits count bytes, but the text at this point is base64, so the reader of the text
+    // checks these limits.
     if (schema_.string("format") != "binary") {
       fields.add("length_min", count("minLength"));
       fields.add("length_max", count("maxLength"));
@@ -369,7 +371,7 @@ class SchemaTables::Emitter {
     return fields.take();
   }
 
-  // Returns the excuse of a property that is readOnly or writeOnly.
+  // Returns the excuse for the absence of a property that is readOnly or writeOnly.
   std::string excuse_of(const Node& property) const {
     const Facets facets = facets_of(tables_.document_, property);
     for (const auto& [keyword, excuse] : {std::pair("readOnly", "ReadOnly"), std::pair("writeOnly", "WriteOnly")}) {
@@ -425,7 +427,7 @@ class SchemaTables::Emitter {
     return fields.take();
   }
 
-  // The schema has both `enum` and `const`.
+  // Used if the schema has both `enum` and `const`: makes a schema with only the `enum`.
   std::string enumeration_alone() {
     const std::string values = array("Constant", "enum_values", constants(*schema_.find("enum", Kind::List)));
     return "&" + define("keel::contract::Schema", "enum",
@@ -464,7 +466,7 @@ class SchemaTables::Emitter {
   const Node& schema_;
   std::string name_;
   std::string constants_;
-  std::vector<std::string> extra_;  // These are in addition to the schemas of allOf.
+  std::vector<std::string> extra_;  // Further schemas that a value must match, in addition to those of allOf.
   int arrays_ = 0;
 };
 
@@ -499,7 +501,8 @@ std::string SchemaTables::constant_of(const Node& schema) {
     }
   }
   while (!readable.empty() && readable.back() == '_') readable.pop_back();
-  // Another file is identified only by its name, so that the folder does not matter.
+  // A schema in another file is identified by the file's name without its folder, so that the place of the folder does
+  // not matter.
   const bool is_root = at->file == document_.root().file;
   const std::string_view file = is_root ? std::string_view() : std::string_view(*at->file);
   const std::string text = "schema_" + readable + (readable.empty() ? "" : "_") +
@@ -510,11 +513,14 @@ std::string SchemaTables::constant_of(const Node& schema) {
   return name;
 }
 
-// Finds schemas that refer to each other for the same value, because checking it would not end.
+// Finds schemas that refer to each other for the same value: checking the value would not end.
 void SchemaTables::find_circle(const Node& schema) {
   const auto [found, is_new] = walked_.try_emplace(&schema, false);
   if (!is_new) {
-    if (!found->second) problems_.error(schema, "the schema refers to itself for one and the same value");
+    if (!found->second)
+      problems_.error(schema,
+                      "the schema refers to itself for the same value, so checking the value "
+                      "would never end");
     return;
   }
   for (const Node* const child : schema.children) {

@@ -5,13 +5,13 @@
 //   header << tables.declarations();                                   // extern const keel::contract::Schema …;
 //   for (const auto& [name, text] : tables.each()) parts.of(name) += text;
 //
-// Each schema is a constant whose initializer refers to others: nothing runs before main(). Names are derived from the
-// schema's JSON pointer, and the texts are sorted by them, so that the output does not depend on the order of the
-// calls.
+// Each schema is a constant whose initializer refers to other constants, so no code runs before main(). Names are
+// derived from the schema's JSON pointer, and the texts are sorted by these names, so that the output does not depend
+// on the order of the calls.
 //
 // Errors:   in Problems: a keyword that docs/contract.md lists as unsupported, a schema that refers to itself for the
 //           same value, a pattern that RE2 does not support, a number that no double can hold.
-// Lifetime: the document must outlive it.
+// Lifetime: the document must outlive the SchemaTables.
 
 #pragma once
 
@@ -36,10 +36,10 @@ class SchemaTables {
   // everything that it refers to.
   std::string name_of(const openapi::Node& schema);
 
-  // The declarations, to be put into a namespace of the generated code.
+  // The text of the declarations, for a namespace of the generated code.
   std::string declarations() const;
   std::string definitions() const;
-  // The definitions by the names of their constants.
+  // The text of each constant's definition, with the constant's name.
   const std::map<std::string, std::string>& each() const noexcept { return texts_; }
 
  private:
@@ -53,7 +53,8 @@ class SchemaTables {
   openapi::Problems& problems_;
   std::unordered_map<const openapi::Node*, std::string> names_;
   std::unordered_set<std::string> taken_;
-  std::unordered_map<const openapi::Node*, bool> walked_;  // True: the schema was visited completely.
+  // True if find_circle() has finished with the schema, false while it is visiting the schema.
+  std::unordered_map<const openapi::Node*, bool> walked_;
   std::vector<const openapi::Node*> pending_;
   std::map<std::string, std::string> texts_;
 };

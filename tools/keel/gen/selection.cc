@@ -40,7 +40,8 @@ class Search {
   bool has_found(const Node& node) const { return found_.contains(&node); }
 
  private:
-  // A schema with a discriminator stands for the schemas that refer to it by `allOf`.
+  // A reference to a schema with a discriminator also allows the schemas that refer to that schema by `allOf`, so these
+  // are kept too.
   void add_children(const Node& reference) {
     const Node* const parent = document_.resolve(reference);
     const auto found = parent == nullptr || !is_parent(*parent) ? children_.end() : children_.find(parent);
@@ -104,7 +105,7 @@ void select(Document& document, const std::vector<std::string>& operations, Prob
   for (const std::string& one : operations) {
     if (one.starts_with('-') != is_without) {
       problems.error(document.root(),
-                     "name the operations to generate, or name those to leave out with a '-' in front, not both");
+                     "name either the operations to generate or, with a '-' in front, those to leave out");
       return;
     }
     named.insert(one.substr(is_without ? 1 : 0));

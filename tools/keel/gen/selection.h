@@ -10,9 +10,10 @@
 
 namespace keel::gen {
 
-// Keeps only the selected operations, by operationId: those that are named, or all except those that are named with a
-// '-' before the name. Also keeps all security schemes, and the components to which the operations refer, directly or
-// through other components. If no operation is named, everything is kept. A name that no operation has is a problem.
+// Keeps only the selected operations, by operationId: either the named operations, or all operations except those named
+// with a '-' before the name. Also keeps all security schemes, and the components to which the operations refer,
+// directly or through other components. If no operation is named, everything is kept. Reports a problem for a name that
+// no operation has.
 void select(openapi::Document& document, const std::vector<std::string>& operations, openapi::Problems& problems);
 
 // Reports a U+0000 in a text, which would end a C++ literal.

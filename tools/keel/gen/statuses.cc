@@ -7,7 +7,7 @@ struct StatusName {
   std::string_view code;
   std::string_view name;
 };
-// IANA's registry of status codes, in snake_case.
+// The names of status codes in IANA's registry, in snake_case.
 constexpr StatusName status_names[] = {{"200", "ok"},
                                        {"201", "created"},
                                        {"202", "accepted"},

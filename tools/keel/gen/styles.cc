@@ -17,7 +17,7 @@ std::string_view form_of(const Type& type) {
     case Shape::Enum:
     case Shape::Text:
     case Shape::Bytes:
-      return "Text";  // A nullable type is Text as well, because no text stands for null.
+      return "Text";  // The form of a nullable string is also Text, because outside of JSON no text means null.
     case Shape::File:
       return "File";
     case Shape::List: {
@@ -25,7 +25,8 @@ std::string_view form_of(const Type& type) {
       const std::string_view element = form_of(*inner.element);
       const Shape of = value_type(*inner.element).shape;
       const bool is_list_of_objects =
-          of == Shape::Struct || of == Shape::Map || of == Shape::Variant || of == Shape::Any;  // An Any in JSON.
+          // The elements are JSON values of any type.
+          of == Shape::Struct || of == Shape::Map || of == Shape::Variant || of == Shape::Any;
       return element == "Bare"     ? "BareList"
              : element == "Text"   ? "TextList"
              : element == "Either" ? "EitherList"
@@ -61,7 +62,7 @@ Alternatives alternatives_of(const Type& type) {
     } else if (!plain.is_plain()) {
       found.object = &plain;
     } else {
-      // A variant in a variant.
+      // The alternative is itself a variant.
       const Alternatives nested = alternatives_of(plain);
       if (nested.list != nullptr) found.list = nested.list;
       if (nested.object != nullptr) found.object = nested.object;

@@ -16,7 +16,7 @@ using openapi::Document;
 using openapi::Kind;
 using openapi::Node;
 
-// The file is named without its folder, which differs between machines.
+// Omits the file's folder, because the folder differs between machines.
 std::string file_name(const Node& node) { return node.file->substr(node.file->rfind('/') + 1); }
 constexpr std::string_view library = "keel::json::internal::";
 constexpr std::size_t enumerators_max = 256;
@@ -41,11 +41,11 @@ class Maker {
     const auto known = state_.by_schema.find(&core);
     if (known != state_.by_schema.end()) {
       if (known->second != nullptr || state_.failed.contains(&core)) return known->second;
-      return any(core);  // A list that contains itself, with no struct in between.
+      return any(core);  // A list that contains itself without a struct in between has no C++ type.
     }
     constexpr int depth_max = 1000;
     if (depth_ == depth_max) {
-      state_.problems.error(core, "schemas are nested more than 1,000 deep here");
+      state_.problems.error(core, "schemas are nested more than 1,000 levels deep here");
       return nullptr;
     }
     state_.by_schema.emplace(&core, nullptr);
@@ -61,7 +61,7 @@ class Maker {
   std::string name_for(const Node& core, std::string_view suggested) {
     const auto component = state_.component_names.find(&core);
     if (component != state_.component_names.end()) return component->second;
-    // A schema in another file gets the name that it has there.
+    // A named schema in another file keeps its name.
     const bool is_other = core.file != state_.document.root().file && is_named_place(core);
     return is_other ? pascal_of(core.key) : std::string(suggested);
   }
@@ -77,7 +77,6 @@ class Maker {
     type.word = std::move(word);
     return type;
   }
-  // A separate name for a struct, a variant or an enum.
   Made& add_named(Shape shape, const Node& core, const std::string& name) {
     const bool is_component = state_.component_names.contains(&core);
     const std::string unique = is_component ? name : state_.names.type(name);
@@ -91,7 +90,7 @@ class Maker {
   }
   std::string ahead_of(const Node& schema) { return state_.name_schema(schema); }
 
-  // Unnamed types are the same when they are read in the same way.
+  // Two schemas share an unnamed type if their values are read in the same way.
   const Made* scalar(const Facets& facets, Shape shape, std::string spelling, std::string word, const Node* ahead,
                      const Made* element = nullptr, std::string_view read = {}, std::string_view write = {}) {
     const Check check = ahead != nullptr ? Check() : check_of(facets, shape, spelling, word);
@@ -108,7 +107,7 @@ class Maker {
     type.write = write.empty() ? std::string(library) + "write_value<" + spelling + '>' : std::string(write);
     if (!suffix.empty()) {
       const bool is_container = shape == Shape::List || shape == Shape::Map;
-      // The word for an element does not tell how the element is checked.
+      // The word for an element's type does not say how the element is checked, so the name needs a hash.
       const bool is_element_checked = ahead == nullptr && plain_read.find(" internal::read_") != plain_read.npos;
       const std::string name = "read_" + suffix + (is_element_checked ? '_' + hash_of(plain_read) : "");
       type.read = "internal::" + name;
@@ -171,7 +170,7 @@ class Maker {
   }
 
   const Made* combined(const Node& core, Facets facets, const Combination& combination, const std::string& name) {
-    int nulls = 0;  // How many alternatives accept this kind, even if they accept other kinds as well.
+    int nulls = 0;  // The number of alternatives that accept null, even if they also accept other kinds.
     std::vector<const Node*> alternatives;
     for (const Node* const one : combination.list->children) {
       const Kinds kinds = kinds_meant(document_, *one);
@@ -184,7 +183,7 @@ class Maker {
     const bool has_null =
         (nulls == 1 || (nulls > 1 && combination.list->key == "anyOf")) && (facets.kinds & null_kind) != 0;
     const auto with_null = [&](const Made* made) {
-      // A check before a json::Value is read must know whether null is allowed.
+      // The check that precedes the reading of a json::Value must know whether null is allowed.
       if (has_null && made != nullptr && made->shape == Shape::Any && !made->ahead.empty()) return any(core);
       return has_null ? nullable(made) : made;
     };
@@ -206,7 +205,7 @@ class Maker {
     const Node* const base = base_of(facets, combination, alternatives);
     if (alternatives.size() == 1) {
       const Made* const one = get(base == nullptr ? *alternatives[0] : merge({base, alternatives[0]}), name);
-      // Null is invalid if a second alternative of a oneOf matches it, or the schema around them excludes it.
+      // If !has_null, null is invalid: two alternatives of a oneOf match it, or the surrounding schema excludes it.
       if (one == nullptr || has_null) return with_null(one);
       return one->shape != Shape::Any ? &value_type(*one) : nulls == 0 ? one : any(core);
     }
@@ -219,7 +218,7 @@ class Maker {
     return with_null(variant(core, facets, combination, base, std::move(alternatives), name));
   }
 
-  // The constants, if all alternatives are constant texts.
+  // Returns the constants of the alternatives, if all alternatives are constant texts.
   std::optional<Facets::Nodes> constants(const std::vector<const Node*>& alternatives) const {
     Facets::Nodes values;
     for (const Node* const one : alternatives) {
@@ -234,7 +233,7 @@ class Maker {
     return values;
   }
 
-  // The schema that every alternative must match as well; null when there is none.
+  // Returns the schema that a value must match in addition to an alternative; null if there is none.
   const Node* base_of(const Facets& facets, const Combination& combination,
                       const std::vector<const Node*>& alternatives) {
     std::vector<const Node*> parts;
@@ -245,7 +244,7 @@ class Maker {
       bool has_more = false;
       for (Node* const member : source->children) {
         if (member == combination.list || member->key == "$ref" || member->key == "allOf") continue;
-        if (member->key == "unevaluatedProperties") continue;  // Depends on the alternatives' members: checked earlier.
+        if (member->key == "unevaluatedProperties") continue;  // Checked with the alternatives' members.
         copy.children.push_back(member);
         has_more = has_more || member->key != "type";
       }
@@ -264,7 +263,7 @@ class Maker {
     return parts.size() == 1 ? parts[0] : &merge(parts);
   }
 
-  // {allOf: parts}; the same parts give the same schema.
+  // Returns the schema {allOf: parts}; the same parts always give the same schema.
   const Node& merge(const std::vector<const Node*>& parts) {
     const Node*& known = state_.merged[parts];
     if (known != nullptr) return *known;
@@ -301,7 +300,7 @@ class Maker {
       return any(core);
     }
     if (discriminator != nullptr && base != nullptr) {
-      // The discriminator's mapping refers to the alternatives as they are written.
+      // The discriminator's mapping refers to the alternatives as written, not as merged with `base`.
       std::vector<const Node*> written;
       for (const Node* const one : alternatives) {
         written.push_back(one->find("allOf", Kind::List) != nullptr ? one->find("allOf")->children.back() : one);
@@ -312,16 +311,16 @@ class Maker {
     const bool is_any = combination.list->key == "anyOf" && discriminator == nullptr;
     openapi::Problems ignored;
     const auto choice = choose(document_, alternatives, discriminator, is_any ? ignored : state_.problems);
-    // No kind of value selects an alternative.
+    // No kind of value leads to an alternative.
     if (choice && std::ranges::all_of(choice->by_kind, [](int i) { return i == -1; })) return any(core);
-    // An object may have the required members of two alternatives.
+    // If true, an object may have the required members of two alternatives.
     const bool is_by_name = choice && choice->way == Choice::Way::Name && choice->otherwise == -1;
     if (!choice) return any(core);
     const Made* const made = variant_of(core, alternatives, *choice, is_ahead, name);
     if (made != nullptr && is_by_name && combination.list->key == "oneOf" && !is_ahead) {
       state_.named.at(made->name)->ahead_of_several = ahead_of(core);
     }
-    // An object may have the name of one alternative and match a later one.
+    // An object may have the member of one alternative but match a later alternative.
     if (made != nullptr && is_any && choice->way == Choice::Way::Name) {
       for (std::size_t i = 0; i < alone.size(); ++i) {
         if ((kinds_meant(document_, *alone[i]) & object_kind) == 0) continue;
@@ -330,7 +329,7 @@ class Maker {
     }
     return made;
   }
-  // Merges several alternatives that are all strings, or all numbers. True when there were any.
+  // Merges several alternatives that are all strings, or all numbers. Returns true if it merged some.
   bool join(std::vector<const Node*>& alternatives, Kinds group) {
     const auto is_of_group = [&](const Node* one) { return (kinds_meant(document_, *one) & ~group) == 0; };
     if (std::count_if(alternatives.begin(), alternatives.end(), is_of_group) < 2) return false;
@@ -368,7 +367,7 @@ class Maker {
     return &type;
   }
 
-  // A schema whose alternatives, if it has any, are checked before reading.
+  // The type of a schema without alternatives, or of a schema whose alternatives are checked before reading.
   const Made* plain(const Node& core, const Facets& facets, Kinds kinds, bool is_ahead, const std::string& name) {
     is_ahead = is_ahead || facets.has_any(keywords_ahead);
     const bool has_null = kinds != any_kind && (kinds & null_kind) != 0;
@@ -408,7 +407,7 @@ class Maker {
   }
 
   const Made* text(const Node& core, const Facets& facets, bool is_ahead, const std::string& name) {
-    // An enumerator has a name: "" stays a text.
+    // An enumerator needs a name: an enum with the value "" stays a text.
     const bool has_names =
         facets.values && std::ranges::none_of(*facets.values, [](const Node* one) { return one->text.empty(); });
     if (has_names && !is_ahead && facets.values->size() <= enumerators_max && facets.find("enum") != nullptr &&
@@ -418,7 +417,7 @@ class Maker {
       if (!values.empty()) return enumeration(core, values, name);
     }
     if (has_names && facets.find("enum") == nullptr && facets.find("const") == nullptr) {
-      return enumeration(core, *facets.values, name);  // A oneOf of constants.
+      return enumeration(core, *facets.values, name);  // A oneOf of constants is an enum, too.
     }
     const std::string_view format = format_of(facets);
     const bool is_checked = facets.values || facets.has_any({"pattern", "minLength", "maxLength"});
@@ -430,7 +429,7 @@ class Maker {
     if (format == "byte") return scalar(facets, Shape::Bytes, "std::vector<std::byte>", "bytes", ahead);
     if (format == "binary") {
       if (is_ahead || facets.values || facets.find("pattern") != nullptr) {
-        state_.problems.error(core, "a string of format binary is bytes: only their number can be limited");
+        state_.problems.error(core, "a string of the format binary is bytes: only the number of bytes can be limited");
         return nullptr;
       }
       return scalar(facets, Shape::File, "std::vector<std::byte>", "file", nullptr);
@@ -472,7 +471,7 @@ class Maker {
   }
 
   const Made* object(const Node& core, const Facets& facets, bool is_ahead, bool has_null, const std::string& name) {
-    // If several schemas restrict additional members, each considers only its own properties.
+    // If several schemas of an allOf restrict additional members, each schema considers only its own properties.
     std::size_t closed = 0;
     std::size_t open = 0;
     const Node* additional = nullptr;
@@ -486,13 +485,13 @@ class Maker {
       }
     }
     is_ahead = is_ahead || closed > 1 || (closed == 1 && open != 0) || facets.values.has_value();
-    // A required member without a property is one of the other members.
+    // A required member without a property counts as an additional member.
     is_ahead =
         is_ahead ||
         ((closed != 0 || facets.find("unevaluatedProperties") != nullptr) &&
          std::ranges::any_of(facets.required, [&](std::string_view one) { return !facets.properties.contains(one); }));
     bool is_strict = is_flag(additional, false);
-    // The keyword's place determines which properties it sees: on the schema itself, all that are merged here.
+    // unevaluatedProperties on the schema itself sees all properties that are merged here; in a part, it may see fewer.
     const auto unevaluated = [](const Node* source) { return source->find("unevaluatedProperties"); };
     const bool sees_all =
         std::ranges::count_if(facets.sources, [&](const Node* one) { return unevaluated(one) != nullptr; }) == 1 &&
@@ -505,7 +504,7 @@ class Maker {
       is_ahead = true;
     }
     if (is_ahead) is_strict = false;
-    // Members whose names match a pattern have other types, and are checked as part of the value.
+    // Members whose names match a pattern may have different types, so they are checked as a part of the value.
     const bool has_patterns = facets.has_any({"patternProperties"});
     const auto any_value = [&] { return scalar(Facets(), Shape::Any, "keel::json::Value", "any", nullptr); };
     const bool is_map =
@@ -528,7 +527,7 @@ class Maker {
     state_.by_schema[&core] = result;
     type.is_strict = is_strict && !is_ahead;
     if (is_ahead) type.ahead = ahead_of(core);
-    // Functions that the struct's functions call.
+    // The names of functions that the struct's functions call.
     std::vector<std::string_view> taken = {
         "read_empty_object",  "read_json",   "read_object",     "read_wide_object", "write_json",
         "write_list",         "write_map",   "write_members",   "write_object",     "write_nullable",
@@ -625,7 +624,7 @@ Types::Types(openapi::Document& document, openapi::Problems& problems, Names& na
   if (schemas != nullptr) {
     std::vector<std::string_view> keys;
     for (const Node* const one : schemas->children) keys.push_back(one->key);
-    // Names that the definitions call.
+    // Names of functions that the definitions call.
     static constexpr std::string_view taken[] = {"Members", "ReadField", "ReadTable", "WideMembers", "WideTable"};
     const std::vector<std::string> spelled = distinct(keys, pascal_of, taken);
     for (std::size_t i = 0; i < keys.size(); ++i) {

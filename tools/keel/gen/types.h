@@ -7,10 +7,10 @@
 //   for (const Types::Header& header : types.headers()) …            // inside the namespace
 //   types.definitions(parts);
 //
-// Deterministic: the order of the keys in the document does not matter; the order of the calls of type_of() matters
-// only if two unnamed schemas would get the same name.
+// The output does not depend on the order of the keys in the document; it depends on the order of the calls of
+//                type_of() only if two unnamed schemas would get the same name.
 //
-// Lifetime: the document, the problems and the names must outlive it; a Type lives as long as its Types.
+// Lifetime: the document, the problems and the names must outlive the Types; a Type lives as long as its Types.
 
 #pragma once
 
@@ -35,9 +35,9 @@ enum class Shape : std::uint8_t {
   Number,
   String,
   Enum,   // keel::enum_value<T>(text) and keel::enum_name(value) use the document's names for it
-  Text,   // keel::Uuid, keel::Timestamp, keel::Date: a keel::TextValue
-  Bytes,  // std::vector<std::byte>, a string in base64
-  File,   // std::vector<std::byte>, raw bytes in a form, a base64 string in JSON
+  Text,   // a keel::TextValue: keel::Uuid, keel::Timestamp or keel::Date
+  Bytes,  // std::vector<std::byte>, which is a base64 string in JSON
+  File,   // std::vector<std::byte>, which is raw bytes in a form and a base64 string in JSON
   List,
   Map,
   Struct,
@@ -45,13 +45,13 @@ enum class Shape : std::uint8_t {
   Any,  // keel::json::Value
 };
 
-// How a property becomes a member.
+// How the absence of a property or a null is represented in the member.
 enum class Presence : std::uint8_t {
   Required,  // T
   Optional,  // std::optional<T>, which is left out while it is empty
   Nullable,  // std::optional<T>, which is null while it is empty
   Patch,     // keel::Patch<T>: absent, null or a T
-  Default,   // T with an initialiser, which stays when the property is absent
+  Default,   // T with an initialiser, whose value the member keeps if the property is absent
 };
 
 struct Type;
@@ -59,40 +59,47 @@ struct Type;
 struct Member {
   std::string name;  // C++
   std::string json;
-  const Type* type = nullptr;  // The type of the schema: for Nullable the std::optional, for Patch the T in it.
+  // The type of the property's schema: for Nullable the std::optional, for Patch the T in the keel::Patch.
+  const Type* type = nullptr;
   Presence presence = Presence::Required;
   std::string initialiser;  // For a Default: "20".
   const openapi::Node* schema = nullptr;
-  bool must_come = false;  // Whether its absence is a violation: in requests, unless it is read-only; in responses,
-                           // unless it is write-only.
+  // Whether the property's absence is a violation: in requests, unless it is read-only; in responses,
+  bool must_come = false;
+  // unless it is write-only.
   bool is_read_only = false;
   bool is_write_only = false;
-  bool is_boxed = false;  // A keel::Box<T> replaces the T or the std::optional<T>, because the type contains itself.
+  // Whether a keel::Box<T> replaces the T or the std::optional<T>, because the type contains itself.
+  bool is_boxed = false;
 };
 
 struct Type {
   Shape shape = Shape::Any;
-  std::string spelling;  // Its spelling within the namespace: "std::vector<Product>".
-  // "", or the name of a `keel::Complaint f(const T&)`, which returns nothing, or why the value is wrong. The function
-  // checks the value itself, not its elements; for a nullable type, it checks the T in the std::optional.
+  std::string spelling;  // The C++ type as spelled within the namespace: "std::vector<Product>".
+  // "", or the name of a function `keel::Complaint f(const T&)`, which returns why the value is wrong, or an empty
+  // Complaint. The function checks the value itself, not its elements; for a nullable type, it checks the T within the
+  // std::optional.
   std::string check;
-  std::string limits;    // The name of a keel::json::internal::of::Limits, when the check consists of nothing else.
-  std::string read;      // The name of a `void f(keel::json::Reader&, T&, keel::Violations&)`, which also checks.
-  std::string write;     // The name of a `void f(keel::json::Writer&, const T&)`.
-  std::string parse;     // For an Enum, the name of a `bool f(std::string_view, T&)`. to_string(value) is the reverse.
-  std::string expected;  // For an Enum: "must be one of books, games".
-  const Type* element = nullptr;  // It is set for a List or a Map.
-  const Type* inner = nullptr;    // When is_nullable: the type in the std::optional, which has the same shape.
+  std::string limits;  // If the check consists only of limits, the name of a keel::json::internal::of::Limits.
+  // The name of a function `void f(keel::json::Reader&, T&, keel::Violations&)`, which also checks.
+  std::string read;
+  std::string write;  // The name of a function `void f(keel::json::Writer&, const T&)`.
+  // For an Enum, the name of a function `bool f(std::string_view, T&)`; to_string(value) converts back.
+  std::string parse;
+  std::string expected;           // For an Enum: "must be one of books, games".
+  const Type* element = nullptr;  // For a List or a Map, the type of the elements; else null.
+  const Type* inner = nullptr;    // If is_nullable, the type within the std::optional, which has the same shape.
   std::vector<Member> members;    // For a Struct.
-  const Type* others = nullptr;   // If a Struct keeps other members, their type.
+  const Type* others = nullptr;   // The type of undeclared members, if a Struct keeps them; else null.
   bool is_nullable = false;       // Whether the type is a std::optional<…>.
-  bool has_no_style = false;      // For an Any: no style of a parameter can represent its values (alternatives.h).
+  // For an Any, whether no style of a parameter can represent its values (alternatives.h).
+  bool has_no_style = false;
 
-  // Whether it is neither a list nor an object.
+  // Whether the type is neither a list nor an object.
   bool is_plain() const noexcept { return shape != Shape::List && shape != Shape::Map && shape != Shape::Struct; }
 };
 
-// The name of the constant keel::contract::Schema for a schema that is checked before the value is read.
+// Returns the name of the constant keel::contract::Schema for a schema that is checked before the value is read.
 using NameSchema = std::function<std::string(const openapi::Node& schema)>;
 
 class Types {
@@ -102,45 +109,46 @@ class Types {
   Types(const Types&) = delete;
   Types& operator=(const Types&) = delete;
 
-  // Sets the object that makes the tables for schemas that a reader alone cannot check. Must be called before
+  // Sets the function that makes the tables for schemas that a reader alone cannot check. Must be called before
   // type_of().
   void set_name_schema(NameSchema name_schema);
 
-  // Returns the type of any schema; `suggested` names an inline one in PascalCase ("CreateProductBody"). Null after a
-  // problem.
+  // Returns the type of any schema; `suggested` is the PascalCase name for the type of an inline schema
+  // ("CreateProductBody"). Null after a problem.
   const Type* type_of(const openapi::Node& schema, std::string_view suggested);
-  // The initialiser for a default value of that type ("20", "Category::Books", "{}"); "" after a problem.
+  // Returns the initialiser for a default value of that type ("20", "Category::Books", "{}"); "" after a problem.
   std::string literal_of(const Type& type, const openapi::Node& value);
 
-  // The output, after all type_of() calls; nothing after a problem.
+  // The functions from here on give the output. Call them after all calls of type_of(); after a problem they give
+  // nothing.
 
-  // A header, "pets" for "pets.h", and the types that it uses.
+  // A header that uses types: its name without ".h", such as "pets", and the types.
   struct Use {
     std::string file;
     std::vector<const Type*> types;
   };
-  // Decides which header each type is in: if there are many types, those that only one Use needs go into a header for
-  // that Use, "pets_types.h", and those that the same several Uses need go into a header for these Uses. If there are
-  // few types, or if this is not called, all are in "types.h".
+  // Decides which header each type is in: if there are many types, the types that only one Use needs go into a header
+  // for that Use, such as "pets_types.h", and the types that the same several Uses need go into a header for these
+  // Uses. If there are few types, or if arrange() is not called, all types are in "types.h".
   void arrange(const std::vector<Use>& uses);
-  // The headers that the header of a Use includes: "types.h".
+  // The headers with types that the header of a Use must include: "types.h".
   std::vector<std::string> headers_of(std::string_view file) const;
   struct Header {
     std::string name;
     std::vector<std::string> includes;  // The other headers that it includes.
-    std::string text;                   // The structs and declarations, within the namespace.
+    std::string text;                   // The structs and declarations, without the enclosing namespace.
   };
-  // The last is "types.h", which includes the others.
+  // The last header is "types.h", which includes the other headers.
   std::vector<Header> headers() const;
-  void definitions(Parts& parts) const;  // Adds to the parts, within the namespace.
-  // Declares the functions of the namespace `internal` that a part with this text calls. The result belongs at the
-  // beginning of the part.
+  void definitions(Parts& parts) const;  // Adds the definitions to the parts, without the enclosing namespace.
+  // Returns the code of the functions in the namespace `internal` that are called by a part whose text is `text`. The
+  // result belongs at the beginning of the part.
   std::string functions_for(std::string_view text) const;
 
-  // The include lines that a header or a part with this text needs, in addition to these; one per line.
+  // The include lines that a header or a part with this text needs, and those for `others`; one per line.
   static std::string includes_of(std::string_view text, std::initializer_list<std::string_view> others = {});
 
-  // For the sources of this folder (made.h).
+  // The state, which only the sources of this folder use (made.h).
   struct State;
 
  private:

@@ -101,7 +101,7 @@ TEST(Types, alternatives_that_cannot_be_told_apart_are_a_value_that_is_checked_a
             (Lines{"api.yaml:11:11: warning: this alternative and the one at api.yaml:10:11 "
                    "(#/components/schemas/C/oneOf/0) cannot be told apart: both are objects, so the value is a "
                    "json::Value: give them a discriminator or a required property with different constants, or give "
-                   "each a required property that the other lacks (#/components/schemas/C/oneOf/1)"}));
+                   "each a required property that the other does not have (#/components/schemas/C/oneOf/1)"}));
   EXPECT_TRUE(is_any_value(objects)) << objects.header;
 
   const Output lists = output_with_member(
@@ -221,8 +221,8 @@ TEST(Types, the_lengths_of_a_file_are_numbers_of_bytes) {
   EXPECT_TRUE(has(output, "must have 1 to 9 bytes"));
   EXPECT_TRUE(has(output, "check_file_1_to_9(value)"));
   EXPECT_EQ(output_of(head + "    A: {type: string, format: binary, pattern: a}\n").problems,
-            (Lines{"api.yaml:6:5: error: a string of format binary is bytes: only their number can be limited "
-                   "(#/components/schemas/A)"}));
+            (Lines{"api.yaml:6:5: error: a string of the format binary is bytes: only the number of bytes can be "
+                   "limited (#/components/schemas/A)"}));
 }
 
 TEST(Types, a_circular_all_of_and_a_pattern_with_look_around_are_errors_before) {

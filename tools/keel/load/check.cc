@@ -6,7 +6,7 @@
 namespace keel::load {
 namespace {
 
-// Goes to the value of `name` in the object or array ahead.
+// Moves to the value of `name` in the object or array at which `in` stands.
 bool enter(json::Reader& in, std::string_view name) {
   if (in.peek() == json::Kind::Object) {
     in.begin_object();
@@ -57,7 +57,7 @@ Result<Check::Member> parse_member(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
     return Error::text(Code::InvalidArgument,
-                       "'" + std::string(text) + "' is not a member with its value, such as user.name=Ada");
+                       "'" + std::string(text) + "' is not a member and its expected value, such as user.name=Ada");
   }
   return Check::Member{std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }

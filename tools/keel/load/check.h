@@ -1,7 +1,7 @@
-// The conditions that a response must fulfil.
+// The conditions that a response must satisfy.
 //
-// Cost: a comparison if nothing is expected of the body. Otherwise one pass over the body, without a copy if the body
-//       arrived in one piece. JSON is read only up to the member.
+// Cost: one comparison if there is no condition for the body. Otherwise, the cost is one pass over the body, without a
+//       copy if the body arrived in one piece. JSON is read only as far as the expected member.
 
 #pragma once
 
@@ -22,7 +22,7 @@ struct Check {
     // The expected value: the content of a string, or the JSON text of any other value. "Ada", "42", "true".
     std::string value;
   };
-  std::optional<int> status = {};  // None: 2xx and 3xx are accepted.
+  std::optional<int> status = {};  // If absent, all 2xx and 3xx statuses are accepted.
   std::optional<std::string> body = {};
   std::vector<std::string> contains = {};
   std::optional<std::uint64_t> length = {};
@@ -36,7 +36,7 @@ struct Check {
   bool has_body(std::string_view received, Arena& arena) const;
 };
 
-// "user.name=Ada". InvalidArgument: the text has no '=', or nothing in front of it.
+// Reads "user.name=Ada"; InvalidArgument: the text has no '=', or nothing before the '='.
 Result<Check::Member> parse_member(std::string_view text);
 
 }  // namespace keel::load

@@ -54,8 +54,8 @@ class Command {
       options_.plan.host = options_.url.host;
     }
 
-    // Opened before the run: otherwise a file that cannot be created would be noticed only at the end. Its text stays
-    // until there is a report.
+    // The file is opened before the run, because otherwise a file that cannot be created would be noticed only at the
+    // end. An existing file keeps its text until there is a report to write.
     if (!options_.json.empty() && !is_quiet()) {
       json_.reset(std::fopen(options_.json.c_str(), "ae"));
       if (json_ == nullptr) {
@@ -65,7 +65,7 @@ class Command {
     Interrupts interrupts;
     const auto ran = options_.steps.empty() ? once(*mix, interrupts) : steps(*mix, interrupts);
     if (!ran) {
-      // What was measured before is worth a report.
+      // Write a report of the measurements that were complete before the error.
       const bool has_run = !report_.parts.empty();
       if (has_run && !options_.json.empty() && !write_json()) return was_wrong;
       return refuse(ran.error(), has_run || ran.error().code() == Code::Unavailable ? had_errors : was_wrong);
@@ -83,7 +83,7 @@ class Command {
     std::fflush(stdout);
   }
 
-  // False: the run was interrupted.
+  // Returns false if the run was interrupted.
   Result<bool> add(const Mix& mix, const Plan& plan, std::optional<double> step, Interrupts& interrupts) {
     const Setting setting{options_.engine, options_.cores, options_.server_pid, options_.server_cores,
                           options_.busy_poll};
@@ -132,7 +132,7 @@ class Command {
   bool write_json() const {
     const std::string written = json(options_, report_);
     std::FILE* const file = is_quiet() ? stdout : json_.get();
-    // EINVAL: a pipe or a device.
+    // ftruncate() gives EINVAL for a pipe or a device, which need not be emptied.
     const bool is_empty = is_quiet() || ::ftruncate(::fileno(file), 0) == 0 || errno == EINVAL;
     const bool is_written = is_empty && std::fwrite(written.data(), 1, written.size(), file) == written.size();
     if (std::fflush(file) == 0 && is_written) return true;
@@ -146,7 +146,7 @@ class Command {
 
   Options options_;
   std::optional<tls::Layers> layers_;
-  std::unique_ptr<std::FILE, Close> json_;  // Unless it is standard output.
+  std::unique_ptr<std::FILE, Close> json_;  // The file of --json; null if that is standard output.
   Report report_;
 };
 

@@ -10,7 +10,7 @@ namespace keel::load {
 namespace {
 
 constexpr Duration retry_after = 100_ms;
-// A body that is longer than this is never the expected one.
+// A body that is longer than this never counts as the expected body.
 constexpr std::size_t checked_body_bytes_max = 16u << 20;
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
@@ -24,7 +24,7 @@ Connection::Connection(Generator& generator, int depth)
       depth_(static_cast<std::size_t>(depth)),
       outstanding_(depth_) {}
 
-// The place in outstanding_ that is `index` places after the oldest.
+// The place in outstanding_ that is `index` places after the oldest request.
 std::size_t Connection::place(std::size_t index) const noexcept {
   const std::size_t at = first_ + index;
   return at < depth_ ? at : at - depth_;
@@ -61,7 +61,7 @@ void Connection::connected() noexcept {
   generator_.opened();
   transport_.receive();
   const Instant now = loop.now();
-  // Requests of an earlier connection, to which the server has said that it will not respond.
+  // Repeats requests of the earlier connection: the server announced that it would not respond to them.
   for (std::size_t i = 0; i < count_; ++i) {
     Outstanding& carried = outstanding_[place(i)];
     carried.sent = now;
@@ -117,7 +117,8 @@ void Connection::flush() noexcept {
       send_.set(sending_.data(), sending_.size());
       generator_.sent(sending_.size());
     }
-    // A failed write is ignored: a response may have come before it, and a read will report the end of the connection.
+    // A failed write is ignored: a response may have arrived before the failure, and a read will report the end of the
+    // connection.
     if (!transport_.send(send_)) return;
   }
 }
@@ -147,7 +148,7 @@ void Connection::take(std::string_view bytes) noexcept {
   generator_.received(bytes.size());
   while (!bytes.empty() && state_ == State::Open) {
     if (count_ == 0) {
-      generator_.count_error(Failure::Protocol);  // A response without a request.
+      generator_.count_error(Failure::Protocol);  // The server sent a response without a request.
       return begin_close();
     }
     const Request& request = *outstanding_[first_].request;
@@ -169,7 +170,7 @@ void Connection::collect(std::string_view data) noexcept {
   if (!body_is_too_long_) body_.append(data);
 }
 
-// `last`: the last piece of its body.
+// `last` is the last piece of the response's body.
 void Connection::finish_response(std::string_view last) noexcept {
   const Outstanding request = outstanding_[first_];
   first_ = place(1);
@@ -182,7 +183,8 @@ void Connection::finish_response(std::string_view last) noexcept {
     has_expected_body = !body_is_too_long_ && request.request->check().has_body(body, generator_.arena());
   }
   generator_.responded(request, reader_.head().status, has_expected_body);
-  // Requests after the last one that the server will respond to are sent again on the next connection.
+  // The server responds to no further request on this connection; outstanding requests are sent again on the next
+  // connection.
   if (!reader_.head().keep_alive || (closes_ && count_ == 0)) return begin_close();
   if (count_ != 0) begin_response();
 }

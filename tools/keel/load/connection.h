@@ -1,11 +1,12 @@
 // One connection of a generator: a state machine on a transport.
 //
-// It sends the generator's requests while it has room, and reads the responses without copying them. All requests that
-// become due in one call are sent with one write. Failures are reported to the generator by kind, and the connection is
-// reopened: immediately if it had received a response before, else after a pause.
+// While the connection has room for outstanding requests, it sends the generator's requests; it reads the responses
+// without copying them. All requests that become due in one call are sent with one write. After a failure, the
+// connection reports the kind of failure to the generator and is reopened: immediately if it had received a response
+// before, else after a pause.
 //
-// Threads:  the generator's loop.
-// Lifetime: must be is_closed() before it is destroyed.
+// Threads:  the thread of the generator's loop.
+// Lifetime: is_closed() must be true before the connection is destroyed.
 // Cost:     about 1 KB, and 24 bytes for each request that may be outstanding.
 
 #pragma once
@@ -39,9 +40,9 @@ class Connection : public Link {  // The generator uses the link for its list of
   Connection(Generator& generator, int depth);
 
   void open() noexcept;
-  // Takes at most `max` requests from the generator while there is room, and sends them.
+  // Takes at most `max` requests from the generator, as long as there is room for them, and sends them.
   void fill(Instant now, std::size_t max) noexcept;
-  // Checks the clock: gives up operations that take too long, and connects again if a pause is over.
+  // Checks the clock: gives up operations that take too long, and reconnects after a pause.
   void check_time(Instant now) noexcept;
   // Ends permanently. Outstanding requests fail with `failure`.
   void end(Failure failure) noexcept;
@@ -75,20 +76,21 @@ class Connection : public Link {  // The generator uses the link for its list of
   Member<io::SendPart, Connection, &Connection::has_sent> send_;
   State state_ = State::Closed;
   bool ends_ = false;  // It ends permanently.
-  // The last request of this connection was queued, or the server has announced its last response.
+  // True after the last request of this connection was queued, or after the server announced its last response.
   bool closes_ = false;
   bool has_response_ = false;  // Whether this connection has received a response.
-  Instant since_;              // Connecting: since when; Waiting: until when.
-  std::uint64_t begun_ = 0;    // The number of requests on this connection.
-  std::size_t first_ = 0;      // The oldest entry of outstanding_, which is a ring.
-  std::size_t count_ = 0;      // The number of outstanding requests.
-  const std::size_t depth_;    // The size of the ring.
+  // While Connecting, the time at which connecting began; while Waiting, the time at which the wait ends.
+  Instant since_;
+  std::uint64_t begun_ = 0;  // The number of requests that were sent on this connection.
+  std::size_t first_ = 0;    // The oldest entry of outstanding_, which is a ring.
+  std::size_t count_ = 0;    // The number of outstanding requests.
+  const std::size_t depth_;  // The size of the ring.
   std::vector<Outstanding> outstanding_;
   http::ResponseReader reader_;
   Buffer body_;  // The body of the current response, if it is checked and arrives in pieces.
   bool body_is_too_long_ = false;
-  std::string_view staged_text_;  // A single fixed request: sent without a copy;
-  Buffer staged_;                 // else all of them, one after the other.
+  std::string_view staged_text_;  // The only staged request, if its text is fixed; the text is sent without a copy.
+  Buffer staged_;                 // If staged_text_ is empty, the bytes of all staged requests, one after the other.
   Buffer sending_;
 };
 

@@ -1,8 +1,8 @@
-// The counts of a run: one object for each thread, added up at the end.
+// The counts of a run: each thread has its own object, and the objects are added up at the end.
 //
-// A request belongs to the measured time if it began in it. In an open loop a request begins at its intended time, in a
-// closed loop when it is sent. A request without a response is an error, and counts in the latencies with the time that
-// it has waited: leaving out requests that took too long is exactly the mistake that this tool is meant to avoid.
+// A request belongs to the measured time if it began in that time. In an open loop a request begins at its intended
+// time, in a closed loop when it is sent. A request without a response is an error, and its waiting time counts as a
+// latency: leaving out requests that took too long is exactly the mistake that this tool is meant to avoid.
 
 #pragma once
 
@@ -18,14 +18,14 @@
 namespace keel::load {
 
 enum class Failure : std::uint8_t {
-  Connect,     // No connection could be made; counted for each attempt, not for each request.
-  Reset,       // The connection was reset before the response came.
+  Connect,     // A connection could not be opened; counted for each attempt, not for each request.
+  Reset,       // The connection was reset before the complete response arrived.
   Closed,      // The connection ended before the first byte of a response.
   Short,       // The connection ended within a response.
-  Timeout,     // No complete response in time.
-  Protocol,    // The received bytes are not a response, or there was no request for it.
-  Status,      // The response has another status than expected.
-  Body,        // The response has another body than expected.
+  Timeout,     // No complete response arrived within the timeout.
+  Protocol,    // The received bytes are not a valid response, or no request was outstanding.
+  Status,      // The response does not have the expected status.
+  Body,        // The response does not have the expected body.
   Unanswered,  // The run ended while the request waited for a response or for a connection.
 };
 inline constexpr std::size_t failure_count = 9;
@@ -38,23 +38,26 @@ struct Second {
 };
 
 struct Counts {
-  std::uint64_t due = 0;        // Requests that began in the measured time.
-  std::uint64_t responses = 0;  // Complete responses to these requests, whether they were as expected or not.
-  std::uint64_t completed = 0;  // Responses that came within the measured time, to any request.
-  // How many entries of `latency` are requests without a response; they count with the time that they had waited.
+  std::uint64_t due = 0;  // The number of requests that began in the measured time.
+  // The number of complete responses to the requests in `due`, whether as expected or not.
+  std::uint64_t responses = 0;
+  std::uint64_t completed = 0;  // The number of responses that arrived within the measured time, to any request.
+  // The number of entries in `latency` that are the waiting times of requests without a response.
   std::uint64_t waiting = 0;
-  std::array<std::uint64_t, 6> by_class = {};     // Responses by the first digit of the status code.
+  std::array<std::uint64_t, 6> by_class = {};     // `responses` by the first digit of the status code.
   std::array<std::uint64_t, 600> by_status = {};  // All responses by status code, including those of the warm-up.
   std::array<std::uint64_t, failure_count> failures = {};
-  std::string reason;  // Why the first connection failed: "receive: Connection reset by peer". Empty: none did.
-  std::uint64_t connections = 0;  // The number opened, in total.
+  // The reason of the first failed connection: "receive: Connection reset by peer". Empty: none did.
+  std::string reason;
+  std::uint64_t connections = 0;  // The number of connections opened during the whole run.
   std::uint64_t bytes_sent = 0;   // In total.
   std::uint64_t bytes_received = 0;
-  // Measured from the intended beginning in an open loop, and from the sending in a closed one.
+  // In an open loop, measured from a request's intended time; in a closed loop, from the time when it was sent.
   Histogram latency;
-  Histogram service;            // From the sending.
-  Histogram other_status;       // The same as `latency`, for responses with an unexpected status.
-  std::vector<Second> seconds;  // One entry for each second of the measured time, by the time of the response.
+  Histogram service;       // From the sending.
+  Histogram other_status;  // Like `latency`, but only for responses with an unexpected status.
+  // One entry for each second of the measured time, in which responses count at the time when they arrived.
+  std::vector<Second> seconds;
 
   void add(const Counts& other);
   std::uint64_t errors() const noexcept;

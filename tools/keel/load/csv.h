@@ -1,9 +1,9 @@
 // Reads a table from a file whose first line names the columns (RFC 4180).
 //
-// Errors:   InvalidArgument with file and line: no columns, two with the same name, a line with more or fewer fields
-//           than columns, a quotation mark out of place; no line after the first. NotFound and others when the file
-//           cannot be read.
-// Lifetime: owns its text.
+// Errors:   InvalidArgument with file and line: there are no columns, two columns have the same name, a line has more
+//           or fewer fields than there are columns, a quotation mark is out of place, or there is no line after the
+//           first. NotFound and other codes: the file cannot be read.
+// Lifetime: a Csv owns its text.
 
 #pragma once
 
@@ -22,7 +22,7 @@ class Csv {
   static constexpr std::size_t bytes_max = 256u << 20;
 
   static Result<Csv> read(const std::string& path);
-  // `name` is for messages.
+  // `name` is the name of the file, for messages.
   static Result<Csv> parse(std::string_view text, std::string_view name);
 
   std::optional<std::size_t> column(std::string_view name) const noexcept;

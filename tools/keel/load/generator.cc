@@ -8,7 +8,7 @@
 namespace keel::load {
 namespace {
 
-// The precision of timeouts, ramps and the end.
+// The precision of timeouts, of ramps, and of the end of the run.
 constexpr Duration tick_time = 20_ms;
 constexpr double seconds_max = 86'400;  // The longest series.
 
@@ -128,7 +128,7 @@ void Generator::count_error(Failure failure) noexcept {
 }
 
 void Generator::failed(const Connection::Outstanding& request, Failure failure) noexcept {
-  if (is_stopped_) {  // If the run is stopped, a missing response is not counted as a failure.
+  if (is_stopped_) {  // After stop(), a missing response is no failure, so the request is not counted at all.
     if (request.intended >= measured_from_) --counts_.due;
     return;
   }
@@ -160,7 +160,8 @@ void Generator::closed(bool was_open, bool for_good) noexcept {
   if (for_good) --alive_;
   if (state_ == State::Ending && alive_ == 0) {
     loop_.stop_timer(due_timer_);
-    // A tick may have ended the run: without this, the current iteration would wait for an event that never comes.
+    // Without this timer, the current iteration would wait for an event that never comes if the tick timer ended the
+    // run.
     loop_.start_timer(tick_timer_, loop_.now());
     state_ = State::Finished;
   }
@@ -208,7 +209,7 @@ void Generator::cut_off() noexcept {
     count_error(Failure::Unanswered);
   }
   next_due_ = Instant::never();
-  ++alive_;  // The generator counts as running until all connections have been notified.
+  ++alive_;  // Keeps the generator from finishing before all connections have been ended.
   for (std::size_t i = 0; i < begun_; ++i) connections_[i]->end(Failure::Unanswered);
   closed(false, true);
 }

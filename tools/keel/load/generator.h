@@ -7,13 +7,15 @@
 //   }
 //   use(generator.counts());
 //
-// Closed loop: each connection sends a request when it has a response. Open loop: requests are due at times decided in
-// advance; a due request waits for a connection with room if necessary, and its latency begins when it was due. A timer
-// also sends due requests, with a precision of a millisecond. In a simulation, only the timer sends due requests.
+// Closed loop: each connection sends its next request when it has received a response. Open loop: requests are due at
+// times decided in advance; a due request waits for a connection with room if necessary, and its latency is measured
+// from the time when it was due. A timer also sends due requests, but only with a precision of one millisecond. In a
+// simulation, send_due() is not polled, so only the timer sends due requests.
 //
-// After the measured time no new request is sent; outstanding requests still have the rest of their timeout.
+// After the measured time no new request is sent; the generator still waits for outstanding responses until their
+// timeouts.
 //
-// Threads:  the loop's. progress() may be read on any.
+// Threads:  the loop's thread. progress() may be read on any thread.
 // Lifetime: loop, mix and plan must outlive the generator, which must have finished before it is destroyed.
 // Cost:     in a closed loop, no allocation and no clock read for each request; on io_uring, the requests of one
 //           event-loop iteration are sent with one system call.
@@ -40,25 +42,26 @@
 
 namespace keel::load {
 
-// The number of connections: constant, or growing evenly from one number to another.
+// The number of connections: constant (`to`), or growing evenly over a time from one number to another.
 struct Connections {
   int from = 64;
   int to = 64;
   Duration over = Duration();
 
-  // When connection `index` is opened, from 0.
+  // The time from the beginning of the run to the opening of connection `index`, which counts from 0.
   Duration opens(int index) const noexcept;
 };
 
 struct Plan {
   Address address;
-  TransportLayers* layers = nullptr;  // The layer over each connection; null: none.
+  TransportLayers* layers = nullptr;  // Makes the layer over each connection, such as TLS; null if there is none.
   std::string host;                   // The host name that the layers expect.
-  Connections connections;            // The rate of all threads together.
+  Connections connections;            // The connections of all threads together.
   int threads = 1;
-  int depth = 1;                                  // Outstanding requests on each connection.
-  std::uint64_t requests_per_connection_max = 0;  // After this many requests the connection is replaced; 0: no limit.
-  std::optional<Schedule::Options> open = {};     // None: closed loop.
+  int depth = 1;  // The maximum number of outstanding requests on each connection.
+  // After this many requests, a connection is replaced; 0 means no limit.
+  std::uint64_t requests_per_connection_max = 0;
+  std::optional<Schedule::Options> open = {};  // None: closed loop.
   Duration warmup = 1_s;
   Duration duration = 10_s;
   Duration timeout = 5_s;
@@ -70,7 +73,7 @@ struct Progress {
   SingleWriterCounter responses;  // All responses, including those of the warm-up.
   SingleWriterCounter errors;
   SingleWriterCounter open;                      // Open connections.
-  std::atomic<std::int64_t> latency_max_ns = 0;  // The maximum since it was last set to 0.
+  std::atomic<std::int64_t> latency_max_ns = 0;  // The maximum since the reader last set it to 0.
 };
 
 class Generator {
@@ -80,18 +83,18 @@ class Generator {
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  // The time at which send_due() has something to do; never() in a closed loop, and while no connection has room.
+  // The time at which send_due() has something to do; never() in a closed loop or while no connection has room.
   Instant next_due() const noexcept { return free_.empty() ? Instant::never() : next_due_; }
-  // Returns whether something was due.
+  // Sends the requests that are due; returns whether any was due.
   bool send_due() noexcept;
   // Ends the run now; outstanding requests are cut off.
   void stop() noexcept;
   bool is_finished() const noexcept { return state_ == State::Finished; }
 
   Progress& progress() noexcept { return progress_; }
-  // Valid once it is finished.
+  // Valid only when is_finished().
   const Counts& counts() const noexcept { return counts_; }
-  // How much of the measured time has passed. After stop(), this is less than planned.
+  // How much of the measured time has passed. After stop(), this may be less than planned.
   Duration measured() const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 
@@ -105,7 +108,8 @@ class Generator {
     return caches_[static_cast<std::size_t>(&request - mix_.requests().data())];
   }
   Arena& arena() noexcept { return arena_; }
-  // Returns a request to be sent now; null: there is none. `intended`: the time at which it was due.
+  // Returns a request to be sent now, or null if no request is due. Sets `intended` to the time at which the request
+  // was due.
   const Request* next_request(Instant now, Instant& intended) noexcept;
   void write(const Request& request, Buffer& out, bool closes);
   void responded(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept;
@@ -117,7 +121,7 @@ class Generator {
   }
   void opened() noexcept;
   void has_room(Connection& connection) noexcept;
-  // `for_good`: it will not be reopened.
+  // `for_good`: the connection will not be reopened.
   void closed(bool was_open, bool for_good) noexcept;
   void sent(std::size_t bytes) noexcept { counts_.bytes_sent += bytes; }
   void received(std::size_t bytes) noexcept { counts_.bytes_received += bytes; }
@@ -141,20 +145,21 @@ class Generator {
   State state_ = State::Running;
   bool is_stopped_ = false;
   Random random_;
-  std::uint64_t numbered_ = 0;  // Requests written from templates.
+  std::uint64_t numbered_ = 0;  // The number of requests that were written from templates.
   std::optional<Schedule> schedule_;
   Instant next_due_ = Instant::never();
   Counts counts_;
   Progress progress_;
-  std::vector<http::HeadCache> caches_;  // One for each request of the mix.
+  std::vector<http::HeadCache> caches_;  // One cache for each request of the mix.
   Arena arena_;
   Buffer scratch_;
   Instant second_ends_;
   std::size_t second_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::size_t begun_ = 0;  // Connections that were told to open.
-  std::size_t alive_ = 0;  // Connections not permanently closed.
-  List<Connection> free_;  // Open loop: connections with room, beginning with the one that has had room longest.
+  std::size_t begun_ = 0;  // The number of connections on which open() was called.
+  std::size_t alive_ = 0;  // The number of connections that are not permanently closed.
+  // In an open loop, the connections with room, beginning with the connection that has had room longest.
+  List<Connection> free_;
   Member<Timer, Generator, &Generator::send_due> due_timer_{*this};
   Member<Timer, Generator, &Generator::tick> tick_timer_{*this};
 };

@@ -20,16 +20,16 @@ class Histogram::Walk {
     seen_ = (*of.counts_)[at_];
   }
 
-  // `percent` must not be lower than before.
+  // `percent` must not be lower than in an earlier call.
   Duration to(double percent) noexcept {
-    // The rank is rounded up. A tiny amount is subtracted before that, because 99.9 % of 1,000 is slightly above 999 in
-    // binary.
+    // The rank of the percentile is rounded up. A tiny amount is subtracted before rounding, because in binary floating
+    // point 99.9 % of 1,000 is slightly more than 999.
     const double exact = percent / 100 * static_cast<double>(of_.count_);
     const auto rank = static_cast<std::uint64_t>(std::max(1.0, std::ceil(exact - 1e-6)));
     while (seen_ < rank && at_ + 1 < columns) seen_ += (*of_.counts_)[++at_];
     return Duration::nanoseconds(std::min(upper_end(at_), of_.max_ns_));
   }
-  // The number of values in the columns passed.
+  // The number of values in the columns up to the current column.
   std::uint64_t seen() const noexcept { return seen_; }
 
  private:
@@ -77,7 +77,8 @@ std::vector<Histogram::Point> Histogram::cdf() const {
     points.push_back({value, static_cast<double>(walk.seen()) / static_cast<double>(count_)});
   };
   for (int percent = 0; percent < 99; ++percent) add_point(percent);
-  // 99, 99.1, …, 99.9, 99.91, …: each step is ten times finer, as long as there are enough values to distinguish them.
+  // Percentiles 99, 99.1, …, 99.9, 99.91, …: after each 9 the steps are ten times finer, as long as there are enough
+  // values to distinguish the percentiles.
   double from = 99;
   for (double step = 0.1; step > 1e-5 && step / 100 * static_cast<double>(count_) >= 0.1; step /= 10) {
     for (int i = 0; i < 9; ++i) add_point(from + i * step);

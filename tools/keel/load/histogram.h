@@ -5,11 +5,11 @@
 //   Duration p999 = latencies.percentile(99.9);
 //
 // Values are counted in rows of 1,024 columns; each row covers twice the range of the row before it, so values from a
-// nanosecond to longest() have a precision of one part in 1,024. Longer values count as longest(), negative ones as
-// zero.
+// nanosecond to longest() have a precision of one part in 1,024. Longer values count as longest(), and negative values
+// count as zero.
 //
 // Threads: one.
-// Cost:    256 KiB, of which a run uses few pages; record() is a shift and two additions.
+// Cost:    256 KiB, of which a run touches few pages; record() takes a shift and two additions.
 // Source:  Gil Tene's HdrHistogram, whose C library is not in Debian 12.
 
 #pragma once
@@ -48,11 +48,12 @@ class Histogram {
   void add(const Histogram& other) noexcept;
 
   std::uint64_t count() const noexcept { return count_; }
-  // Exact. Zero when nothing was recorded.
+  // Exact. Zero if no value was recorded.
   Duration min() const noexcept { return Duration::nanoseconds(count_ == 0 ? 0 : min_ns_); }
   Duration max() const noexcept { return Duration::nanoseconds(max_ns_); }
   Duration mean() const noexcept;
-  // The latency that `percent` (0 to 100) of all values do not exceed: the upper end of a column, but not above max().
+  // The latency that `percent` (0 to 100) of all values do not exceed; it is rounded up to the end of a column, but not
+  // above max().
   Duration percentile(double percent) const noexcept;
   // The number of values longer than `limit`, which is rounded up to the end of its column.
   std::uint64_t above(Duration limit) const noexcept;
@@ -61,7 +62,7 @@ class Histogram {
     Duration value;
     double fraction;  // The fraction of all values that are at most `value` long.
   };
-  // The distribution in at most 150 points; the tail is as detailed as the middle.
+  // The distribution in at most 150 points; the tail has as much detail as the middle.
   std::vector<Point> cdf() const;
 
  private:

@@ -17,30 +17,34 @@ Error wrong(const std::string& where, const std::string& what) {
   return Error::text(Code::InvalidArgument, where + ": " + what);
 }
 
-// Only the generator sets fields that determine where a message ends and whether the connection stays open.
+// Header fields that determine where a message ends and whether the connection stays open; only keel load itself writes
+// them.
 bool is_own_field(std::string_view name) noexcept {
   constexpr std::string_view own[] = {"content-length", "transfer-encoding", "connection", "expect", "upgrade"};
   return std::any_of(std::begin(own), std::end(own),
                      [&](std::string_view one) { return http::equals_ignore_case(name, one); });
 }
 
-// A mistake within a file: its line and what is wrong there.
+// A mistake within a file: the line, and the description of the mistake.
 struct Refused {
   int line;
   std::string what;
 };
 
-// Converts a YAML file to requests. yaml-cpp throws, and so does this class; parse_mix() converts both to errors.
+// Converts a YAML file to requests. Both yaml-cpp and this class throw exceptions; parse_mix() converts the exceptions
+// to errors.
 class MixFile {
  public:
   explicit MixFile(const std::string& name) : name_(name) {}
 
   std::vector<RequestText> read(const std::string& text) {
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.size() > 1) throw Refused{line_of(documents[1]), "a second document: a mix is one list"};
+    if (documents.size() > 1) {
+      throw Refused{line_of(documents[1]), "the file has a second YAML document: a mix is one list"};
+    }
     const YAML::Node root = documents.empty() ? YAML::Node() : documents[0];
     if (!root.IsSequence() || root.size() == 0) {
-      throw Refused{1, "a mix is a list of requests: - request: GET /path"};
+      throw Refused{1, "a mix is a list of requests such as '- request: GET /path'"};
     }
     std::vector<RequestText> requests;
     for (const YAML::Node& node : root) requests.push_back(request(node));
@@ -63,7 +67,7 @@ class MixFile {
     throw Refused{line_of(key), "unknown key '" + key.as<std::string>() + "'; there are " + known};
   }
 
-  // YAML accepts repeated keys, of which only one would be used.
+  // yaml-cpp accepts repeated keys, but would use only one of their values.
   static void refuse_key_twice(const YAML::Node& map) {
     std::vector<std::string> seen;
     for (const auto& entry : map) {
@@ -77,7 +81,7 @@ class MixFile {
   }
 
   RequestText request(const YAML::Node& node) {
-    if (!node.IsMap()) throw Refused{line_of(node), "a request is expected: request: GET /path"};
+    if (!node.IsMap()) throw Refused{line_of(node), "expected a request such as 'request: GET /path'"};
     refuse_key_twice(node);
     RequestText request;
     request.where = name_ + ':' + std::to_string(line_of(node));
@@ -95,14 +99,14 @@ class MixFile {
         request.weight = count_of(value, key, 1, 1'000'000);
       } else if (key == "headers") {
         if (!value.IsMap())
-          throw Refused{line_of(value), "headers: names with values are expected: {Accept: text/plain}"};
+          throw Refused{line_of(value), "headers: expected names with values, such as {Accept: text/plain}"};
         for (const auto& pair : value) {
           const YAML::Node& name = pair.first;
           const YAML::Node& field = pair.second;
           request.headers.emplace_back(name.as<std::string>(), text_of(field, "headers." + name.as<std::string>()));
         }
       } else if (key == "body" || key == "body_file") {
-        if (request.body) throw Refused{line_of(key_node), "body and body_file: only one of them"};
+        if (request.body) throw Refused{line_of(key_node), "body and body_file: only one of them may be given"};
         request.body = key == "body" ? text_of(value, key) : file(value);
       } else if (key == "expect") {
         expect(value, request.check);
@@ -110,7 +114,7 @@ class MixFile {
         unknown(key_node, "request, weight, headers, body, body_file and expect");
       }
     }
-    if (!has_request) throw Refused{line_of(node), "request is missing: request: GET /path"};
+    if (!has_request) throw Refused{line_of(node), "request is missing, such as 'request: GET /path'"};
     return request;
   }
 
@@ -124,7 +128,7 @@ class MixFile {
   }
 
   static void expect(const YAML::Node& node, Check& check) {
-    if (!node.IsMap()) throw Refused{line_of(node), "expect: {status: 200} or the like is expected"};
+    if (!node.IsMap()) throw Refused{line_of(node), "expect: expected conditions such as {status: 200}"};
     refuse_key_twice(node);
     for (const auto& entry : node) {
       const YAML::Node& key_node = entry.first;
@@ -144,7 +148,7 @@ class MixFile {
       } else if (key == "length") {
         check.length = count_of(value, "expect.length", 0, ~std::uint64_t{0});
       } else if (key == "json") {
-        if (!value.IsMap()) throw Refused{line_of(value), "expect.json: {user.name: Ada} or the like is expected"};
+        if (!value.IsMap()) throw Refused{line_of(value), "expect.json: expected members such as {user.name: Ada}"};
         for (const auto& pair : value) {
           const YAML::Node& path = pair.first;
           const YAML::Node& member = pair.second;

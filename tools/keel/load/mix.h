@@ -13,7 +13,7 @@
 //
 // expect may have status, body, contains, length and json; see check.h. Paths and bodies are templates; see template.h.
 //
-// Errors: InvalidArgument with the reason and the place: file, line and key, or the request as given in an option.
+// Errors: InvalidArgument with the reason and the place (file, line and key; or the request as given in an option).
 
 #pragma once
 
@@ -42,11 +42,11 @@ struct RequestText {
   Check check = {};
 };
 
-// "POST /users", or "/users" alone, which is a GET.
+// The text is a method and a path, such as "POST /users", or only a path, which means GET.
 Result<> parse_request_line(std::string_view text, RequestText& request);
 
 Result<std::vector<RequestText>> read_mix(const std::string& path);
-// `name` is for messages, and body_file is relative to it.
+// `name` is the name of the file, for messages; body_file is relative to the folder of that file.
 Result<std::vector<RequestText>> parse_mix(const std::string& text, const std::string& name);
 
 // One request of a mix, ready to be sent.
@@ -54,11 +54,11 @@ class Request {
  public:
   static Result<Request> compile(const RequestText& text, std::string_view host, const Csv* csv);
 
-  // Whether the request has the same bytes each time; then text() returns them. With `closes` the requests ask for
-  // Connection: close.
+  // Whether the request has the same bytes each time; if so, text() returns these bytes. If `closes`, the request
+  // contains the field Connection: close.
   bool is_fixed() const noexcept { return is_fixed_; }
   std::string_view text(bool closes) const noexcept { return closes ? closing_text_ : text_; }
-  // Appends the bytes of request `n`; `scratch` keeps its memory.
+  // Appends the bytes of request `n`; `scratch` is a buffer whose memory is reused.
   void write(Buffer& out, std::uint64_t n, Random& random, bool closes, Buffer& scratch) const;
 
   bool is_head() const noexcept { return is_head_; }
@@ -73,7 +73,7 @@ class Request {
   std::string text_;
   std::string closing_text_;
   std::string method_;
-  std::string fields_;  // The text from " HTTP/1.1" to the last header field of the request itself.
+  std::string fields_;  // The text from " HTTP/1.1" to the last header field that the user gave for the request.
   Template target_;
   Template body_;
   Check check_;
@@ -82,7 +82,7 @@ class Request {
 // Several requests, each sent in proportion to its weight.
 class Mix {
  public:
-  // `host`: for the Host field. There is at least one request.
+  // `host` is the value of the Host field. There is at least one request.
   static Result<Mix> compile(const std::vector<RequestText>& texts, std::string_view host, const Csv* csv);
 
   const Request& pick(Random& random) const noexcept {
@@ -94,7 +94,7 @@ class Mix {
   const Request& pick_by_weight(Random& random) const noexcept;
 
   std::vector<Request> requests_;
-  std::vector<std::uint64_t> ends_;  // The cumulated weights of the requests.
+  std::vector<std::uint64_t> ends_;  // The cumulative weights of the requests.
 };
 
 }  // namespace keel::load

@@ -30,7 +30,7 @@ Result<Duration> duration(std::string_view name, std::string_view value, bool ma
   return wrong(name, value, "a time with its unit, such as 10s, 250ms or 2min,");
 }
 
-// "1000", or "1000..5000 over 30s".
+// Parses a number or a ramp: "1000", or "1000..5000 over 30s".
 struct Ramp {
   double from;
   double to;
@@ -73,7 +73,7 @@ class Parser {
       if (!argument.starts_with("--")) {
         if (!options_.text.empty()) {
           return Error::text(Code::InvalidArgument,
-                             "one URL is enough: '" + options_.text + "' or '" + arguments[i] + "'");
+                             "only one URL may be given: '" + options_.text + "' or '" + arguments[i] + "'");
         }
         options_.text = argument;
         KEEL_TRY(options_.url, parse_url(argument));
@@ -185,7 +185,7 @@ class Parser {
     return {};
   }
 
-  // The option applies to the request that was named last or, before the first one, to all requests.
+  // The option applies to the request that was named last or, before the first request, to all requests.
   Result<bool> take_of_request(std::string_view name, std::string_view value) {
     if (name == "--request") {
       RequestText request = common_;
@@ -199,7 +199,7 @@ class Parser {
     RequestText& request = options_.requests.empty() ? common_ : options_.requests.back();
     Check& check = request.check;
     if (name == "--weight") {
-      if (options_.requests.empty()) return wrong(name, value, "a --request before it");
+      if (options_.requests.empty()) return wrong(name, value, "a --request before this option");
       KEEL_TRY(request.weight, count(name, value, 1, 1'000'000));
     } else if (name == "--header") {
       const std::size_t colon = value.find(':');
@@ -245,7 +245,9 @@ class Parser {
     if (!options_.url.is_secure && (!options_.roots.empty() || options_.sessions != 0)) {
       return fail(Code::InvalidArgument, "--roots and --sessions are only for an https URL");
     }
-    if (rate_ && !options_.steps.empty()) return fail(Code::InvalidArgument, "--rate and --steps: only one of them");
+    if (rate_ && !options_.steps.empty()) {
+      return fail(Code::InvalidArgument, "--rate and --steps: only one of them may be given");
+    }
     if (options_.capacity > 0 && options_.steps.empty()) return fail(Code::InvalidArgument, "--capacity needs --steps");
     if (arrivals_ && !rate_ && options_.steps.empty()) {
       return fail(Code::InvalidArgument,
@@ -256,7 +258,7 @@ class Parser {
     }
     if (plan.connections.from < plan.threads) {
       return fail(Code::InvalidArgument,
-                  "--threads: each thread needs a connection, and there are more threads than --connections");
+                  "--threads: each thread needs a connection, but there are more threads than --connections");
     }
     if (rate_ || !options_.steps.empty()) {
       plan.open = Schedule::Options{

@@ -1,6 +1,6 @@
 // The settings from the command line.
 //
-// Errors: InvalidArgument, one line that names the option and its allowed values.
+// Errors: InvalidArgument; the message is one line that names the option and its allowed values.
 
 #pragma once
 
@@ -16,10 +16,10 @@
 
 namespace keel::load {
 
-// http://host:port/path, https://host:port/path, or unix:/path/of/a/socket.
+// A URL: http://host:port/path, https://host:port/path, or unix:/path/of/a/socket.
 struct Url {
   bool is_secure = false;
-  std::string host;  // A name or an address, without brackets; empty for a Unix socket.
+  std::string host;  // A host name or an IP address, without brackets; empty for a Unix socket.
   std::uint16_t port = 80;
   std::string unix_path;
   std::string target = "/";
@@ -28,21 +28,22 @@ struct Url {
 Result<Url> parse_url(std::string_view text);
 
 struct Options {
-  std::string text;  // The URL, as given.
+  std::string text;  // The URL as the user gave it.
   Url url;
   std::vector<RequestText> requests;
   std::string csv;
-  Plan plan;          // The plan without the address and its layers.
-  std::string roots;  // A file of certificates, for https; empty: the system's.
-  int sessions = 0;   // The number of sessions that are kept to be resumed, for https.
+  Plan plan;          // The plan, except for the address and the layers, which are set later.
+  std::string roots;  // For https, a file of root certificates; if empty, the root certificates of the system.
+  int sessions = 0;   // For https, the number of TLS sessions that are kept for resumption.
   io::EngineKind engine = io::EngineKind::Auto;
   std::vector<int> cores;
-  std::optional<Duration> busy_poll;  // None: depends on the number of cores.
-  std::vector<double> steps;          // Fractions of the capacity, 0.5 for 50 %; empty: a single run.
-  double capacity = 0;                // The capacity in requests per second; 0: it is measured first.
+  std::optional<Duration> busy_poll;  // If absent, the time depends on the number of cores.
+  // Fractions of the capacity, such as 0.5 for 50 %; if empty, there is a single run.
+  std::vector<double> steps;
+  double capacity = 0;  // The capacity in requests per second; if 0, it is measured first.
   int server_pid = 0;
-  int server_cores = 0;  // The number of cores of the server; 0: all cores that it may run on.
-  std::string json;      // The file for the report as JSON; "-": the standard output, instead of the text.
+  int server_cores = 0;  // The number of cores of the server; if 0, all cores that the server may run on.
+  std::string json;      // The file for the report as JSON; "-" prints JSON to standard output instead of the text.
 };
 
 Result<Options> parse_options(const std::vector<std::string>& arguments);

@@ -130,7 +130,7 @@ TEST(Options, what_follows_a_request_is_its_own_and_what_stands_before_is_of_all
 TEST(Options, mistakes_name_the_option_and_what_it_may_be) {
   const std::pair<std::vector<std::string>, const char*> mistakes[] = {
       {{}, "a URL is missing"},
-      {{"http://a/", "http://b/"}, "one URL is enough"},
+      {{"http://a/", "http://b/"}, "only one URL may be given"},
       {{"ftp://a/"}, "URL: http[s]://host:port/path or unix:/path is expected, not 'ftp://a/'"},
       {{"http://a/", "--roots=root.pem"}, "--roots and --sessions are only for an https URL"},
       {{"http://a/", "--sessions=5"}, "--roots and --sessions are only for an https URL"},
@@ -153,7 +153,7 @@ TEST(Options, mistakes_name_the_option_and_what_it_may_be) {
       {{"http://a/", "--engine=kqueue"}, "--engine: auto, uring or epoll"},
       {{"http://a/", "--cores=a"}, "--cores: numbers of cores"},
       {{"http://a/", "--server-cores=2"}, "--server-cores needs --server-pid"},
-      {{"http://a/", "--weight=2"}, "--weight: a --request before it"},
+      {{"http://a/", "--weight=2"}, "--weight: a --request before this option"},
       {{"http://a/", "--header=nothing"}, "--header: 'Name: value'"},
       {{"http://a/", "--expect-status=42"}, "--expect-status: a number from 200 to 599"},
       {{"http://a/", "--expect-json=x"}, "--expect-json: 'x' is not a member"},

@@ -19,7 +19,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // 0 to `bound` - 1; the bias is below `bound` in 2^64.
+  // Returns a number from 0 to `bound` - 1; the bias is below `bound` / 2^64.
   std::uint64_t below(std::uint64_t bound) noexcept {
     return static_cast<std::uint64_t>(static_cast<unsigned __int128>(next()) * bound >> 64);
   }

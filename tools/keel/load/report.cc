@@ -44,8 +44,8 @@ std::string errors_text(const Counts& counts) {
 
 std::string bound_text(const Measurement& measurement) {
   if (!measurement.is_client_bound()) return "";
-  // In an open loop the rate is given, so a server that is not fully used is expected.
-  return measurement.is_open ? "" : "   client-bound: the server could do more, judge only CPU per request";
+  // In an open loop the rate is given, so the server is expected not to be fully used.
+  return measurement.is_open ? "" : "   client-bound: the server could do more; judge only the CPU time per request";
 }
 
 double microseconds(Duration value) { return static_cast<double>(value.count_ns()) / 1e3; }
@@ -216,7 +216,7 @@ std::string text(const Measurement& measurement) {
   line("errors", errors_text(counts));
   if (counts.errors() != 0 && !counts.reason.empty()) line("", "the first connection that failed: " + counts.reason);
   if (counts.latency.count() == 0) {
-    line("latency", "no request was measured: none was sent in that time, or none got a response");
+    line("latency", "no request was measured: no request was sent in the measured time, or none got a response");
   } else {
     line("latency", percentiles_text(counts.latency) + (measurement.is_open ? "   from when due" : "   from sending"));
     if (measurement.is_open) line("service", percentiles_text(counts.service) + "   from sending");
@@ -238,7 +238,7 @@ std::string text(const Measurement& measurement) {
     line("server", fmt::format("{:.2f} of its cores, {:.2f} us CPU per request", *measurement.server_utilisation,
                                *measurement.server_cpu_us));
   } else {
-    line("server", "utilisation unknown; give the server's process id with --server-pid");
+    line("server", "utilization unknown; give the server's process id with --server-pid");
   }
   return out;
 }

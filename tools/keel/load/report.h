@@ -1,6 +1,6 @@
 // Presents a measurement for people and for programs.
 //
-// Cost: made once, at the end.
+// Cost: a report is made only once, at the end.
 
 #pragma once
 
@@ -13,25 +13,25 @@
 
 namespace keel::load {
 
-// Without steps there is one measurement. With steps, there is one for each, and before them the one that found the
-// capacity, unless it was given.
+// Without --steps there is one measurement. With --steps, there is one measurement for each step. If the capacity was
+// not given, the measurement that found the capacity comes first.
 struct Report {
   struct Part {
-    std::optional<double> step;  // The fraction of the capacity.
+    std::optional<double> step;  // The step's rate, as a fraction of the capacity; absent if the part is not a step.
     Measurement measurement;
   };
   std::vector<Part> parts;
-  // If there are steps, the capacity, in requests per second, of which they are fractions.
+  // With --steps, the capacity in requests per second, of which the steps are fractions.
   std::optional<double> capacity;
 };
 
-// The heading of a measurement that begins: the server, and the kind of load.
+// The heading that is printed when a measurement begins: it names the server and the kind of load.
 std::string heading(const Options& options, const Plan& plan);
 std::string text(const Measurement& measurement);
-// One line for each step.
+// The report of a run with --steps, with one line for each step.
 std::string table(const Report& report);
 std::string json(const Options& options, const Report& report);
-// One line that replaces the previous one on a terminal.
+// The current state as one line, which replaces the previous line on a terminal.
 std::string live_line(const View& view);
 
 // Warnings: responses that were not as expected, requests without a response, and a part in which no request was

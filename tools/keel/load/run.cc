@@ -19,7 +19,7 @@ namespace keel::load {
 namespace {
 
 constexpr Duration show_every = 500_ms;
-// The time for every thread to start before the first request is due.
+// The time that the threads have to start before the first request is due.
 constexpr Duration lead = 20_ms;
 
 sigset_t ending_signals() noexcept {
@@ -47,7 +47,7 @@ class Worker {
  public:
   Worker(const Mix& mix, const Plan& plan, int index) noexcept : mix_(mix), plan_(plan), index_(index) {}
 
-  // Returns when the thread is ready to generate, or why it cannot.
+  // Waits until the thread is ready for generate(); returns an error if the thread could not become ready.
   Result<> start(io::EngineKind engine, int core, Duration busy_poll) {
     thread_ = Host::system().start_thread("load", [this, engine, core, busy_poll] { body(engine, core, busy_poll); });
     state_.wait(State::Starting, std::memory_order_acquire);
@@ -69,9 +69,9 @@ class Worker {
   bool is_finished() const noexcept { return state_.load(std::memory_order_acquire) == State::Finished; }
   void join() { thread_->join(); }
 
-  // It is valid once generate() has begun on the thread; null before.
+  // Returns null until the thread has begun generate().
   Progress* progress() noexcept { return progress_.load(std::memory_order_acquire); }
-  // How long the thread has polled without finding anything to do.
+  // The time that the thread spent polling without finding anything to do.
   Duration busy_polled() const noexcept {
     return Duration::nanoseconds(busy_polled_ns_.load(std::memory_order_relaxed));
   }
@@ -102,12 +102,12 @@ class Worker {
     generator_ = std::make_unique<Generator>(*loop_, mix_, plan_, index_, begins_);
     progress_.store(&generator_->progress(), std::memory_order_release);
     turn_until_finished(busy_poll);
-    loop_->finish();  // Also lets the layers over the connections say goodbye.
+    loop_->finish();  // Also lets the layers over the connections, such as TLS with its close_notify, end properly.
     set(State::Finished);
   }
 
-  // If a client sleeps while it waits for a response, the server has to wake it. The wake-up takes time on the server's
-  // core, which lowers the measured rate by some percent.
+  // If a client sleeps while it waits for a response, the server has to wake the client. The wake-up takes time on the
+  // server's core, which lowers the measured rate by some percent.
   void turn_until_finished(Duration busy_poll) noexcept {
     Instant now = loop_->precise_now();
     Instant worked = now;
@@ -140,11 +140,11 @@ class Worker {
   Job wake_{[](Job&) noexcept {}};
 };
 
-// The CPU time that client and server had used at some moment.
+// The CPU time that the client and the server have used up to some moment.
 struct Moment {
   Instant at;
   Duration client;
-  Duration busy_polled;  // Busy polling of the client.
+  Duration busy_polled;  // The time that the client has spent in busy polling.
   std::optional<Duration> server;
 };
 Moment read_clocks(const std::vector<std::unique_ptr<Worker>>& workers,
@@ -202,7 +202,8 @@ void add_clocks(Measurement& result, const Moment& from, const Moment& to, int s
   if (wall <= 0) return;
   const auto per_response = [&](double cpu) { return result.achieved > 0 ? cpu / wall / result.achieved * 1e6 : 0; };
   const Duration polled = to.busy_polled - from.busy_polled;
-  // Polling is measured by wall-clock time: a thread that was preempted while it polled has used less CPU time.
+  // The result must not become negative: `polled` is wall-clock time, but a thread that was preempted while it polled
+  // has used less CPU time.
   const double client = std::max(Duration(), to.client - from.client - polled).count_seconds();
   result.client_busy_polling = polled.count_seconds() / wall / result.threads;
   result.client_utilisation = client / wall / result.threads;
@@ -231,7 +232,7 @@ bool Interrupts::wait_until(Instant until) noexcept {
   for (;;) {
     const Duration left = std::max(Duration(), until - Host::system().now());
     if (has_come_) {
-      // The next signal has its original effect.
+      // From now on, a signal has its original effect: a second Ctrl-C ends the process.
       Host::system().sleep(left);
       return true;
     }
@@ -247,7 +248,7 @@ bool Interrupts::wait_until(Instant until) noexcept {
 
 Result<CpuClock> CpuClock::of(int pid) noexcept {
   clockid_t id = 0;
-  // Creating a clock id does not check whether the process exists.
+  // kill(pid, 0) checks whether the process exists, because clock_getcpuclockid() does not check this.
   if (kill(pid, 0) != 0 && errno == ESRCH) return fail(Code::NotFound, "there is no such process");
   if (clock_getcpuclockid(pid, &id) != 0 || !CpuClock(id).now()) {
     return fail(Code::NotFound, "the process has no clock that can be read");
@@ -286,7 +287,7 @@ Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& set
   }
   const Duration busy_poll =
       setting.busy_poll.value_or(has_core_each(plan.threads, setting.cores) ? busy_poll_default : Duration());
-  // This thread and the workers leave the other cores to the server.
+  // Pins this thread; the workers, which are pinned too, then leave the other cores to the server.
   if (!setting.cores.empty()) KEEL_TRY_VOID(pin(setting.cores));
   std::vector<std::unique_ptr<Worker>> workers;
   Result<> started;

@@ -1,6 +1,8 @@
-// A whole measurement: threads with a generator each, the CPU clocks of both processes, and Ctrl-C.
+// A whole measurement: starts threads with a generator each, reads the CPU clocks of client and server, and handles
+// Ctrl-C.
 //
-// Errors:  those of the engine, the cores or the server's process id; Unavailable when the server cannot be reached.
+// Errors:  the engine cannot be used, a thread cannot run on a core, or the server's process id is wrong; Unavailable:
+//          the server cannot be reached.
 // Threads: the calling thread waits; `plan.threads` other threads make the load.
 
 #pragma once
@@ -18,8 +20,8 @@
 
 namespace keel::load {
 
-// While it exists, collects SIGINT and SIGTERM, also for threads that are started after it. A second signal ends the
-// process.
+// While an Interrupts exists, it collects SIGINT and SIGTERM, also for threads that are started later. A second signal
+// ends the process.
 class Interrupts {
  public:
   Interrupts();
@@ -27,7 +29,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // Waits until that time, or until the first signal; true: a signal has arrived.
+  // Waits until that time or until the first signal; returns whether a signal has arrived.
   bool wait_until(Instant until) noexcept;
 
  private:
@@ -35,13 +37,13 @@ class Interrupts {
   bool has_come_ = false;
 };
 
-// The CPU time of a process, which may be this one.
+// The CPU time of a process, which may be this process.
 class CpuClock {
  public:
   static CpuClock of_this_process() noexcept { return CpuClock(CLOCK_PROCESS_CPUTIME_ID); }
-  // NotFound when there is no such process.
+  // Fails with NotFound if there is no such process.
   static Result<CpuClock> of(int pid) noexcept;
-  // Returns nothing when the process has ended.
+  // Returns nothing if the process has ended.
   std::optional<Duration> now() const noexcept;
 
  private:
@@ -54,13 +56,13 @@ struct Setting {
   std::vector<int> cores;
   int server_pid = 0;
   int server_cores = 0;
-  // How long a thread polls for responses before it sleeps; none: busy_poll_default if has_core_each(), otherwise not
-  // at all.
+  // The time that a thread polls for responses before it sleeps; if absent, busy_poll_default if has_core_each(),
+  // otherwise 0.
   std::optional<Duration> busy_poll;
 };
 constexpr Duration busy_poll_default = 20_us;
 // Whether every thread has its own core, and a core is left for other processes. The client may use all of `cores`; if
-// none are given, all cores that the process may run on except the last.
+// `cores` is empty, it may use all cores that the process may run on except the last.
 bool has_core_each(int threads, const std::vector<int>& cores) noexcept;
 
 struct Measurement {
@@ -72,25 +74,28 @@ struct Measurement {
   bool is_interrupted = false;
   std::string engine;
   int threads = 1;
-  double client_utilisation = 0;             // CPU seconds per second and thread, without busy polling.
-  double client_busy_polling = 0;            // The average share of its time in which a thread had nothing to do.
-  double client_cpu_us = 0;                  // The CPU time for each response, without busy polling.
-  std::optional<double> server_utilisation;  // CPU seconds per second and core of the server.
+  // The CPU seconds of the client per second and per thread, without busy polling.
+  double client_utilisation = 0;
+  // The share of its time that a thread spent, on average, in busy polling with nothing to do.
+  double client_busy_polling = 0;
+  // The client's CPU time per response in microseconds, without busy polling.
+  double client_cpu_us = 0;
+  std::optional<double> server_utilisation;  // The CPU seconds of the server per second and per core.
   std::optional<double> server_cpu_us;       // Per response.
   bool is_client_bound() const noexcept { return server_utilisation && *server_utilisation < 0.95; }
 };
 
-// A view of the running measurement, every half second.
+// The state of the running measurement, which is shown every half second.
 struct View {
   Duration elapsed;  // The time since the first connection.
   Duration whole;
-  double rate;  // Recent responses per second.
+  double rate;  // The responses per second since the previous view.
   std::uint64_t errors;
   std::uint64_t open;
   Duration latency_max;  // The recent maximum.
 };
 
-// Connects to the URL's host, at the first of its addresses that accepts a connection.
+// Connects to the addresses of the URL's host in turn; returns the first address that accepts the connection.
 struct Url;
 Result<Address> reach(const Url& url, Duration timeout);
 

@@ -19,7 +19,7 @@ Duration Rate::when(double count) const noexcept {
   if (ramp <= 0 || count >= in_ramp) {
     t = ramp + (count - in_ramp) / to;
   } else {
-    // The root of slope/2 t^2 + from t = count, in a form that is also valid for slope 0.
+    // The solution t of slope/2 t^2 + from t = count, in a form that is also valid if the slope is 0.
     const double slope = (to - from) / ramp;
     t = 2 * count / (from + std::sqrt(from * from + 2 * slope * count));
   }

@@ -3,9 +3,9 @@
 //   Schedule due({.from = 1000, .to = 1000, .arrivals = Arrivals::Poisson, .seed = 1}, thread, threads);
 //   Duration at = due.next();                // since the beginning of the run; rises, never ends
 //
-// Together, the requests of all threads have the requested rate. Evenly spaced requests are dealt to the threads in
-// turn; for random arrivals, each thread has its share of the rate, because the shares of a Poisson process are Poisson
-// processes.
+// Together, the requests of all threads have the requested rate. Evenly spaced requests are given to the threads in
+// turn. For random arrivals, each thread generates its share of the rate by itself, because Poisson processes add up to
+// a Poisson process.
 //
 // Cost: a few additions and, for random arrivals, a logarithm; nothing is stored, however far the server falls behind.
 
@@ -26,9 +26,9 @@ struct Rate {
   double to = 0;
   Duration over = Duration();
 
-  // The number of requests that are due until this time.
+  // The number of requests that are due in the time `at` from the beginning of the run.
   double due_by(Duration at) const noexcept;
-  // The inverse: the time at which that many requests are due.
+  // The inverse of due_by(): the time by which `count` requests are due.
   Duration when(double count) const noexcept;
 };
 

@@ -17,7 +17,7 @@ void append_number(Buffer& out, std::uint64_t value) {
 }
 
 void append_uuid(Buffer& out, Random& random) {
-  // RFC 9562 §5.4: version 4, variant 10.
+  // RFC 9562 §5.4: the version is 4, and the variant is binary 10.
   const std::uint64_t high = (random.next() & ~std::uint64_t{0xf000}) | 0x4000;
   const std::uint64_t low = (random.next() & ~(std::uint64_t{3} << 62)) | std::uint64_t{2} << 62;
   char* at = out.reserve(36);
@@ -50,7 +50,7 @@ Result<Template::Part> Template::place(std::string_view name, const Csv* csv) {
   const std::string_view word = name.substr(0, colon);
   if (word != "n" && word != "random") {
     return wrong(name,
-                 "not a placeholder. There are {n}, {n:1..1000}, {random}, {random:1..1000}, {uuid} and "
+                 "not a placeholder; the placeholders are {n}, {n:1..1000}, {random}, {random:1..1000}, {uuid} and "
                  "{csv.COLUMN}; write {{ for a brace")
         .error();
   }
@@ -61,7 +61,7 @@ Result<Template::Part> Template::place(std::string_view name, const Csv* csv) {
   const auto first = parse_count(range.substr(0, dots));
   const auto last = dots == std::string_view::npos ? std::nullopt : parse_count(range.substr(dots + 2));
   if (!first || !last || *last < *first || *last - *first == ~std::uint64_t{0}) {
-    return wrong(name, "a range is two numbers, the smaller one first: 1..1000").error();
+    return wrong(name, "expected a range of two numbers, the smaller one first: 1..1000").error();
   }
   part.first = *first;
   part.count = *last - *first + 1;

@@ -4,13 +4,13 @@
 //   {random}       a random number of 63 bits                              {random:1..1000}  1 to 1000
 //   {uuid}         a random UUID, version 4                                {csv.name}        that column of a CSV file
 //
-// All placeholders of one request use the same number n and the same line of the CSV file: line n, which starts again
-// after the last line. A '{' followed by a letter must begin one of these placeholders; any other '{' stands for
-// itself, so JSON can be written unchanged. "{{" is one '{'.
+// All placeholders of one request use the same number n and the same line of the CSV file: line n; the last line is
+// followed by the first line again. A '{' followed by a letter must begin one of these placeholders; any other '{'
+// stands for itself, so JSON can be written unchanged. "{{" stands for one '{'.
 //
 // Errors:   InvalidArgument: an unknown placeholder, a column that the file does not have, an empty range.
 // Lifetime: the Csv must outlive the template.
-// Threads:  call compile() once; fill() on any number of threads.
+// Threads:  call compile() on one thread; any number of threads may then call fill().
 
 #pragma once
 
@@ -28,7 +28,8 @@ namespace keel::load {
 
 class Template {
  public:
-  enum class Escape : bool { None, Percent };  // Percent: percent-encodes values of a CSV file, for a path.
+  // With Percent, values of a CSV file are percent-encoded, which a path needs.
+  enum class Escape : bool { None, Percent };
 
   // `csv` may be null.
   static Result<Template> compile(std::string_view text, const Csv* csv, Escape escape = Escape::None);
@@ -43,7 +44,7 @@ class Template {
     Kind kind;
     std::string text = {};
     std::uint64_t first = 0;
-    std::uint64_t count = 0;  // 0: the placeholder has no range.
+    std::uint64_t count = 0;  // The number of values in the range; 0 if the placeholder has no range.
     std::size_t column = 0;
   };
   static Result<Part> place(std::string_view name, const Csv* csv);

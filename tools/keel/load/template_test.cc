@@ -74,10 +74,10 @@ TEST(Template, mistakes_name_the_place) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"{number}", "{number}: not a placeholder"},
       {"{uuid", "{uuid}: the closing brace is missing"},
-      {"{n:}", "{n:}: a range is two numbers"},
-      {"{n:1}", "{n:1}: a range is two numbers"},
-      {"{n:2..1}", "{n:2..1}: a range is two numbers"},
-      {"{random:0..18446744073709551615}", "{random:0..18446744073709551615}: a range is two numbers"},
+      {"{n:}", "{n:}: expected a range of two numbers"},
+      {"{n:1}", "{n:1}: expected a range of two numbers"},
+      {"{n:2..1}", "{n:2..1}: expected a range of two numbers"},
+      {"{random:0..18446744073709551615}", "{random:0..18446744073709551615}: expected a range of two numbers"},
       {"{csv.mail}", "{csv.mail}: the CSV file has no such column; it has id, name"},
   };
   for (const auto& [text, said] : mistakes) {

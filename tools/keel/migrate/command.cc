@@ -63,9 +63,9 @@ One transaction applies a file and records it, and processes that start together
 whose first line is "-- keel: no transaction" runs statement by statement; if it is interrupted, up continues
 with the next statement.
 
-Ends with 0 on success, with 1 when a file or the database does not allow it (edited, missing or wrong
-files, nothing to undo it with; check: a file that is not applied), and with 2 when a file cannot be opened, the
-server cannot be reached, the database stays locked, or the command line is wrong.
+Ends with 0 on success, with 1 when a file or the database does not allow the action (a file was edited, is missing,
+has a mistake, or has no file that undoes it; check: a file is not applied), and with 2 when a file cannot be opened,
+the server cannot be reached, the database stays locked, or the command line is wrong.
 )";
 
 struct Options {
@@ -73,7 +73,8 @@ struct Options {
   std::string database = "data/app.db";
   bool has_database = false;
   std::string database_from = {};  // The environment variable that names the database.
-  bool is_postgres = false;        // As the environment says: then `database` may also be key=value pairs.
+  // Whether the environment says that the database is PostgreSQL: `database` may then also be key=value pairs.
+  bool is_postgres = false;
   std::string migrations = "db/migrations";
   std::string name;
   int last = 0;
@@ -99,7 +100,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Reads settings like a service does.
+// Reads the settings of the database from the environment, as a service does.
 Result<> take_environment(Options& options) {
   const std::string type = variable("KEEL_DATABASE__TYPE");
   if (!type.empty() && type != "sqlite" && type != "postgres") {
@@ -116,7 +117,7 @@ Result<> take_environment(Options& options) {
     place = url.reveal();
     options.database_from = name + (' ' + file);
   }
-  if (options.is_postgres && place.empty()) place = "postgres://";  // PG… variables name the server.
+  if (options.is_postgres && place.empty()) place = "postgres://";  // The PG… variables name the server.
   if (place.empty()) return {};
   options.database = place;
   options.has_database = true;
@@ -236,7 +237,8 @@ Result<Report> status(const Options& options, Target& target) {
 }
 
 Result<Report> up(const Options& options, Target& target) {
-  KEEL_TRY_VOID(db::count_migrations(options.migrations));  // No database is created for a folder with mistakes.
+  // Finds mistakes in the folder before target.up() creates a database.
+  KEEL_TRY_VOID(db::count_migrations(options.migrations));
   KEEL_TRY(const Migrated migrated, target.up(options.migrations, options.last));
   Report report;
   report.version = migrated.version;

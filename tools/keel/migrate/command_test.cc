@@ -110,7 +110,9 @@ TEST_F(MigrateCommand, makes_the_next_file) {
          "{\"version\":0,\"applied\":null,\"undone\":null,\"pending\":null,\"file\":\"db/migrations/0004_more.sql\","
          "\"migrations\":null,\"error\":null}\n");
   EXPECT_TRUE(std::filesystem::exists(folder_ / "db/migrations/0004_more.down.sql"));
-  expect("new 'a b'", 1, "keel migrate: migrations: a b: a name consists of a-z, 0-9 and '_', such as add_orders\n");
+  expect("new 'a b'", 1,
+         "keel migrate: migrations: a b: a name must consist of a-z, 0-9 and '_', such as "
+         "add_orders\n");
   EXPECT_EQ(keel("up").code, 0) << "empty files are applied";
 }
 
@@ -294,8 +296,8 @@ TEST_F(MigrateOnPostgres, ends_with_1_for_what_the_server_does_not_allow) {
 TEST_F(MigrateOnPostgres, refuses_behind_a_pooler_what_needs_the_server_itself) {
   folder_.write("db/migrations/0002_orders.sql", "-- keel: no transaction\nupdate users set id = id;\n");
   const std::string refused =
-      "keel migrate: migrations: 0002_orders.sql: a file without a transaction cannot be applied through a pooler: "
-      "apply it directly to the server, with keel migrate up --database and the server's URL\n";
+      "keel migrate: migrations: 0002_orders.sql: a file that runs without a transaction cannot be applied through a "
+      "pooler: apply the file directly to the server, with keel migrate up --database and the server's URL\n";
   setenv("KEEL_DATABASE__POOLER", "true", 1);
   expect("up", 1, refused);
   setenv("KEEL_DATABASE__POOLER", "false", 1);

@@ -19,7 +19,7 @@ using db::Migrated;
 using db::MigrationStatus;
 using db::sqlite::Connection;
 
-// `up`, `down` and `status` of one database.
+// Implements `up`, `down` and `status` for one database.
 template <class Up, class Down, class Status>
 Result<> rehearse_with(Up up, Down down, Status status) {
   KEEL_TRY_VOID(up());
@@ -29,7 +29,8 @@ Result<> rehearse_with(Up up, Down down, Status status) {
   return {};
 }
 
-// Creates each missing folder above `path`, for this user alone. A failure is reported when the file is opened.
+// Creates each missing folder above `path`, for this user alone. A failure is not reported here, because opening the
+// file will report it.
 void make_folders_above(const std::filesystem::path& path) {
   std::filesystem::path made;
   for (const std::filesystem::path& part : path.parent_path()) {

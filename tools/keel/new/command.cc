@@ -27,7 +27,7 @@ its folder serves it.
   --contract     starts from an OpenAPI document, api.yaml, from which routes, structs and checks are generated
   --dir FOLDER   where to write the service (default: ./NAME). The folder must not exist.
 
-Ends with 0, with 1 when the folder exists or cannot be written, and with 2 for a name or an option that
+Ends with 0 on success, with 1 when the folder exists or cannot be written, and with 2 for a name or an option that
 cannot be used. No existing file is changed, and a folder that could not be written completely is removed.
 )";
 

@@ -125,7 +125,7 @@ TEST_F(NewCommand, never_writes_over_a_folder) {
 
   EXPECT_EQ(ran.code, 1);
   EXPECT_EQ(ran.out,
-            "keel new: shop is there already: nothing was written; choose another name, or another folder with "
+            "keel new: shop already exists: nothing was written; choose another name, or another folder with "
             "--dir\n");
   EXPECT_TRUE(fs::is_empty(folder_ / "shop"));
 }
@@ -137,7 +137,7 @@ TEST_F(NewCommand, says_what_is_wrong_with_its_use) {
     EXPECT_TRUE(ran.out.starts_with("keel new: " + line)) << ran.out;
   };
   expect("", "expected: keel new NAME");
-  expect("Tea-Shop", "Tea-Shop: a name consists of lowercase letters");
+  expect("Tea-Shop", "Tea-Shop: a name must consist of lowercase letters");
   expect("shop other", "other: unexpected argument: NAME is already given");
   expect("shop --into x", "--into: there is no such option");
   expect("shop --dir", "--dir: needs a folder");

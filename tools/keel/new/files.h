@@ -14,9 +14,9 @@ struct File {
   std::string_view text;
 };
 
-// The files of the template, sorted by path.
+// The files of new/template/, sorted by path.
 std::span<const File> files();
-// The files that replace or complete them in a service with a contract.
+// The files of new/contract/, which replace files of the template or are added in a service with a contract.
 std::span<const File> contract_files();
 
 }  // namespace keel::create

@@ -7,7 +7,8 @@
 namespace keel::create {
 namespace {
 
-// C++ keywords, names that the template uses for other things, and targets of CMake itself.
+// Names that a service must not have: C++ keywords, names that the template uses for other things, and CMake's own
+// targets.
 constexpr std::string_view taken[] = {"alignas",
                                       "alignof",
                                       "all",
@@ -133,7 +134,7 @@ bool is_good(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return is_small_letter(c) || is_digit(c) || c == '_'; });
 }
 
-// "My-Shop" → "my_shop"; "" when nothing is left.
+// Makes a valid name, such as "my_shop" from "My-Shop"; returns "" if no character is left.
 std::string mended(std::string_view name) {
   std::string made;
   for (const char c : name) {
@@ -169,17 +170,19 @@ Result<Names> Names::of(std::string_view name) {
   const auto refuse = [&](std::string_view why) {
     return Error::text(Code::InvalidArgument, std::string(name) + ": " + std::string(why));
   };
-  if (name.size() > bytes_max) return refuse("a name has at most 40 characters");
+  if (name.size() > bytes_max) return refuse("a name must have at most 40 characters");
   if (!is_good(name)) {
     const std::string better = mended(name);
-    return refuse("a name consists of lowercase letters, digits and single '_', and begins with a letter" +
+    return refuse("a name must consist of lowercase letters, digits and single '_', and begin with a letter" +
                   (is_good(better) ? ": " + better : std::string()));
   }
-  if (std::ranges::binary_search(taken, name)) return refuse("this word is taken; choose another name");
+  if (std::ranges::binary_search(taken, name)) {
+    return refuse("this word is already used for something else; choose another name");
+  }
   Names names;
   names.snake_ = name;
   names.pascal_ = pascal_of(name);
-  if (names.pascal_ == "Notes") return refuse("this word is taken; choose another name");
+  if (names.pascal_ == "Notes") return refuse("this word is already used for something else; choose another name");
   return names;
 }
 

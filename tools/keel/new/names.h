@@ -1,6 +1,6 @@
 // new/names.h — the name of a service, in the forms that its files contain.
 //
-// Errors:  InvalidArgument, with a valid name if one can be suggested.
+// Errors:  InvalidArgument; the message suggests a valid name, if there is a similar one.
 // Threads: any.
 
 #pragma once
@@ -20,7 +20,7 @@ class Names {
   static Result<Names> of(std::string_view name);
 
   const std::string& name() const noexcept { return snake_; }
-  // Replaces the names in a text of the template, or in a path, by those of this service.
+  // Returns a text or a path of the template with the names of this service in place of the template's names.
   std::string apply(std::string_view text) const;
 
  private:

@@ -19,7 +19,7 @@ TEST(Names, stand_in_the_files_in_each_of_their_forms) {
 
 TEST(Names, that_are_none_are_refused_with_one_that_would_do) {
   const auto problem = [](const std::string& name) { return Names::of(name).error().describe(); };
-  const std::string rule = ": a name consists of lowercase letters, digits and single '_', and begins with a letter";
+  const std::string rule = ": a name must consist of lowercase letters, digits and single '_', and begin with a letter";
 
   EXPECT_EQ(problem("Tea-Shop"), "Tea-Shop" + rule + ": tea_shop");
   EXPECT_EQ(problem("../shop"), "../shop" + rule + ": shop");

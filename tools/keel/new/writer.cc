@@ -44,8 +44,8 @@ Result<std::size_t> write_service(std::span<const File> files, const Names& name
   if (::mkdir(folder.c_str(), 0777) != 0) {
     if (errno == EEXIST) {
       return Error::text(Code::AlreadyExists, folder +
-                                                  " is there already: nothing was written; choose another name, "
-                                                  "or another folder with --dir");
+                                                  " already exists: nothing was written; choose another name, or "
+                                                  "another folder with --dir");
     }
     return Error::from_errno("mkdir", errno).because(folder);
   }

@@ -1,7 +1,7 @@
 // new/writer.h — writes the files of a new service, all of them or none.
 //
-// Errors:  AlreadyExists, when the folder or a file already exists: it is not changed. System errors name the path;
-//          files that were written before the error are removed.
+// Errors:  AlreadyExists: the folder or a file already exists, and is not changed. System errors name the path; files
+//          that were written before the error are removed.
 // Threads: one.
 
 #pragma once
@@ -16,7 +16,8 @@
 
 namespace keel::create {
 
-// Returns how many files were written; files that begin with "#!" become executable. The parent of `folder` must exist.
+// Returns the number of files that were written; files that begin with "#!" become executable. The parent of `folder`
+// must exist.
 Result<std::size_t> write_service(std::span<const File> files, const Names& names, const std::string& folder);
 
 }  // namespace keel::create

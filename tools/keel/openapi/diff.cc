@@ -42,7 +42,7 @@ struct Side {
     }
     return all;
   }
-  // The parameters by "in" and name; path parameters by their position.
+  // The parameters by `in` and name; path parameters by `in` and their position in the path.
   Named parameters(const Node& item, const Node& operation, std::string_view path) const {
     Named all;
     const std::vector<std::string_view> names = parse_template(path).names;
@@ -61,8 +61,8 @@ struct Side {
     }
     return all;
   }
-  // The schemes of each alternative, with their scopes; without any requirement, there is one alternative, without
-  // schemes.
+  // The schemes of each alternative, with their scopes; if there is no requirement, the result is one alternative
+  // without schemes.
   std::vector<std::map<std::string, std::vector<std::string>>> security(const Node& operation) const {
     const Node* requirements = operation.find("security", Kind::List);
     if (requirements == nullptr) requirements = document.root().find("security", Kind::List);
@@ -192,8 +192,9 @@ class Comparison {
     }
   }
 
-  // The service sends the requests of webhooks, so the rules for responses apply to them. The parameters, statuses and
-  // security of webhooks are not compared, because a document describes these for the client.
+  // The service sends the requests of webhooks, so the rules for responses apply to these requests. The parameters,
+  // statuses and security of webhooks are not compared, because a webhook describes these parts from the side of the
+  // client.
   void compare_webhooks() {
     const Node* const old_hooks = before_.document.root().find("webhooks", Kind::Map);
     const Node* const new_hooks = after_.document.root().find("webhooks", Kind::Map);
@@ -301,7 +302,7 @@ class Comparison {
     compare_written(was, is, name, Direction::Parameter);
   }
 
-  // Compares what parameters and headers have in common: how a value is written, and its schema.
+  // Compares the members that parameters and headers have in common: the style of a value, and its schema.
   void compare_written(const Node& was, const Node& is, const std::string& name, Direction direction) {
     const auto style = [](const Node& node) {
       const std::string_view in = node.string("in");
@@ -453,7 +454,7 @@ class Comparison {
   void compare_security(const Node& was, const Node& is) {
     const auto old_ways = before_.security(was);
     const auto new_ways = after_.security(is);
-    // Whether credentials that satisfy one also satisfy the other.
+    // Whether credentials that satisfy the alternative `stronger` also satisfy `weaker`.
     const auto covers = [](const auto& stronger, const auto& weaker) {
       return std::all_of(weaker.begin(), weaker.end(), [&](const auto& scheme) {
         const auto found = stronger.find(scheme.first);
@@ -473,7 +474,7 @@ class Comparison {
            old_place, new_place);
     } else if (!are_covered(new_ways, old_ways)) {
       note(Severity::NonBreaking, "security-widened",
-           "a request needs less authorization, or can be authorized in another way as well", old_place, new_place);
+           "a request needs less authorization, or can also be authorized in another way", old_place, new_place);
     }
   }
 
@@ -481,7 +482,8 @@ class Comparison {
   Side after_;
   std::vector<Change> changes_;
   SchemaDiff schemas_;
-  std::set<std::pair<const Node*, const Node*>> seen_;  // Components that several operations share.
+  // The pairs of components that have been compared, because several operations may share a component.
+  std::set<std::pair<const Node*, const Node*>> seen_;
 };
 
 }  // namespace
@@ -497,7 +499,7 @@ std::string Change::describe() const {
 }
 
 std::vector<Change> diff(Document& before, Document& after) {
-  Problems ignored;  // Only problems of loading matter here; lint() reports the others.
+  Problems ignored;  // Only problems while loading a document matter for diff(); lint() reports all other problems.
   check_structure(before, ignored);
   check_structure(after, ignored);
   std::vector<Change> changes = Comparison(before, after).run();

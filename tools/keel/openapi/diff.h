@@ -2,16 +2,16 @@
 //
 //   for (const Change& change : diff(*before, *after)) print(change.describe());
 //
-// A client sends requests that the old document allows, and expects the responses that it promises. Breaking: what the
-// client sends may now be rejected (a request is narrowed), or it may receive something unknown (a response is
-// widened). Non-breaking: neither.
-// Unclassified: the change may break some clients but not others, or the two schemas cannot be compared. For a webhook
-// the directions are reversed: the client receives its request, and sends its response.
+// A client sends requests that the old document allows, and expects the responses that the old document promises.
+// Breaking: a request of the client may now be rejected (the change narrows a request), or the client may receive
+//           something unknown (the change widens a response). Non-breaking: neither.
+// Unclassified: the change may break only some clients, or the two schemas cannot be compared. For a webhook the
+//               directions are reversed: the client receives the request, and sends the response.
 //
-// A change of a schema that several operations use counts once for requests and once for responses, at the place of
-// that schema. Changes of descriptions, examples, tags and extensions do not count.
+// A change of a schema that several operations use is reported once for requests and once for responses, at the place
+// of that schema. Changes of descriptions, examples, tags and extensions are not reported.
 //
-// Cost: each pair of schemas is compared once for each direction.
+// Cost: each pair of schemas is compared at most once for each direction.
 
 #pragma once
 
@@ -29,11 +29,11 @@ struct Change {
   Severity severity = Severity::Breaking;
   std::string rule;                 // "response-property-removed"
   std::string text;                 // One sentence.
-  const Node* old_place = nullptr;  // Null: this document does not have the changed part.
+  const Node* old_place = nullptr;  // Null if the old document does not have the changed part.
   const Node* new_place = nullptr;
 
   // "new.yaml:7:3: breaking: the operation needs a body now (#/paths/~1pets/post/requestBody) [request-body-required]".
-  // The place in the new document, if there is one.
+  // The place is in the new document if `new_place` is set, otherwise in the old document.
   std::string describe() const;
 };
 

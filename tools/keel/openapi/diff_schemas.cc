@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t view_nodes_max = 1000;
 
-// A number is an integer or has a fraction: two bits.
+// A number has one of two bits: it is an integer, or it has a fraction.
 enum Types : unsigned {
   Null = 1,
   Boolean = 2,
@@ -45,7 +45,7 @@ unsigned types_of(const Node& type) {
   return types;
 }
 
-// Every number and boolean is also a string when it is written as text.
+// If values are written as text, a type string also accepts every number and boolean.
 unsigned types_of_text(unsigned types, bool is_text) {
   return is_text && (types & String) != 0 ? types | Integer | Fraction | Boolean : types;
 }
@@ -103,14 +103,14 @@ struct View {
     }
   }
 
-  // The first keyword with that name.
+  // The value of the keyword in the first part that has it.
   const Node* find(std::string_view name) const {
     for (const Node* const part : parts) {
       if (const Node* const found = part->find(name)) return found;
     }
     return nullptr;
   }
-  // All keywords with that name that restrict anything.
+  // The values of the keyword in all parts, except those that restrict nothing.
   std::vector<const Node*> all(std::string_view name) const {
     std::vector<const Node*> found;
     for (const Node* const part : parts) {
@@ -125,7 +125,7 @@ struct View {
     const Node* const found = find(name);
     return found != nullptr && found->is_true();
   }
-  // The place of a keyword, or else of the schema.
+  // The place of the keyword or, if there is none, of the schema.
   const Node* place(std::string_view name) const {
     const Node* const found = find(name);
     return found == nullptr ? schema : found;
@@ -138,7 +138,7 @@ struct View {
     }
     return types;
   }
-  // Returns nothing when any value is allowed.
+  // The values that `enum` and `const` allow; nothing if any value is allowed.
   std::optional<std::vector<const Node*>> values() const {
     std::optional<std::vector<const Node*>> values;
     for (const Node* const part : parts) {
@@ -160,7 +160,7 @@ struct View {
     }
     return values;
   }
-  // The strictest bound with that name.
+  // The keyword `name` is a bound; returns its strictest value in all parts.
   std::optional<double> bound(std::string_view name, bool is_least) const {
     std::optional<double> bound;
     for (const Node* const part : parts) {
@@ -179,7 +179,7 @@ struct View {
     }
     return names;
   }
-  // The first declaration of each property, in their order.
+  // The first declaration of each property, in the order of the declarations.
   std::vector<const Node*> properties() const {
     std::vector<const Node*> all;
     std::unordered_set<std::string_view> names;
@@ -245,7 +245,7 @@ void SchemaDiff::compare(const Pair& pair) {
   compare_types(before, after);
   const unsigned old_types = types_of_text(before.types(), is_text());
   const unsigned new_types = types_of_text(after.types(), is_text());
-  // Other differences then do not matter.
+  // If no type is in both schemas, other differences do not matter.
   if ((old_types & new_types) == 0 && old_types != 0 && new_types != 0) return;
   compare_enums(before, after);
   compare_bounds(before, after);
@@ -322,7 +322,7 @@ void SchemaDiff::compare_bounds(const View& before, const View& after) {
     if (new_bound == nullptr) return std::string(name) + ", which was " + shown(*old_bound) + ", is gone";
     return std::string(name) + " was " + shown(*old_bound) + " and is " + shown(*new_bound) + " now";
   };
-  // A minimum that has become an exclusiveMinimum is one change.
+  // Both kinds of bound are compared together, so that a minimum that became an exclusiveMinimum is one change.
   const auto edge = [](const View& view, bool is_least) {
     const auto inner = view.bound(is_least ? "minimum" : "maximum", is_least);
     const auto outer = view.bound(is_least ? "exclusiveMinimum" : "exclusiveMaximum", is_least);
@@ -358,7 +358,7 @@ void SchemaDiff::compare_bounds(const View& before, const View& after) {
   }
   for (std::size_t i = 4; i < names.size(); ++i) {
     const auto [name, is_least] = names[i];
-    // A minimum count of 0 restricts nothing.
+    // A minimum count of 0 is the same as no minimum.
     const double none = is_least ? 0 : std::numeric_limits<double>::infinity();
     const double old_bound = before.bound(name, is_least).value_or(none);
     const double new_bound = after.bound(name, is_least).value_or(none);
@@ -447,8 +447,7 @@ void SchemaDiff::compare_properties(const View& before, const View& after) {
       } else {
         note(was_required ? Change::Severity::Breaking : Change::Severity::Unclassified,
              was_required ? "required-property-removed" : "optional-property-removed",
-             name + (was_required ? ", which was always there, is gone" : " is gone"), property,
-             after.place("properties"));
+             name + (was_required ? ", which was required, is gone" : " is gone"), property, after.place("properties"));
       }
       continue;
     }
@@ -481,7 +480,7 @@ void SchemaDiff::compare_properties(const View& before, const View& after) {
            before.place("properties"), property);
     }
   }
-  // What is required need not be declared. Sorted, because the sets have no order.
+  // A required property need not be declared. The result is sorted, because the input sets have no order.
   const auto undeclared = [](const auto& required, const auto& names, const auto& others) {
     std::set<std::string_view> found;
     for (const std::string_view name : required) {
@@ -524,7 +523,7 @@ void SchemaDiff::compare_items(const View& before, const View& after) {
   if (after.is_true("uniqueItems")) {
     narrowed("unique-items-added", "elements have to be unique now", before.schema, after.place("uniqueItems"));
   } else {
-    widened("unique-items-removed", "elements may occur twice now", before.place("uniqueItems"),
+    widened("unique-items-removed", "elements need not be unique now", before.place("uniqueItems"),
             after.place("uniqueItems"));
   }
 }
@@ -545,7 +544,7 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
   };
   const std::string list_name(name);
   if (old_list == nullptr || new_list == nullptr) {
-    // A schema that has become one of several alternatives, or the reverse.
+    // A single schema became one of several alternatives, or one of several alternatives became the only schema.
     const Node* const list = old_list == nullptr ? new_list : old_list;
     const Node* const single = old_list == nullptr ? before.schema : after.schema;
     const bool is_there = single != nullptr && std::any_of(list->children.begin(), list->children.end(),
@@ -555,7 +554,7 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
     if (is_there && old_list == nullptr)
       return widened(list_name + "-added", "there are alternatives now: " + list_name, old_place, new_place);
     if (is_there)
-      return narrowed(list_name + "-removed", "there is only one of the alternatives left: " + list_name, old_place,
+      return narrowed(list_name + "-removed", "only one of the alternatives is left: " + list_name, old_place,
                       new_place);
     return note(Change::Severity::Unclassified, list_name + (old_list == nullptr ? "-added" : "-removed"),
                 list_name + (old_list == nullptr ? " is new" : " is gone"), old_place, new_place);
@@ -581,7 +580,7 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
 }
 
 void SchemaDiff::compare_rest(const View& before, const View& after) {
-  // Each of these keywords is a separate assertion, wherever it is in an allOf: an additional one is a further
+  // Each of these keywords is a separate assertion, wherever it is in an allOf: an additional keyword is a further
   // restriction.
   for (const std::string_view name :
        {"not", "if", "contains", "prefixItems", "propertyNames", "patternProperties", "dependentRequired",

@@ -12,18 +12,18 @@
 
 namespace keel::openapi {
 
-struct View;  // The content of a schema with its references and `allOf`.
+struct View;  // The content of a schema, including that of its references and its `allOf`.
 
 class SchemaDiff {
  public:
-  // A parameter is sent as text, and a header received as text. The request of a webhook is received by the client, and
-  // its response is sent by the client.
+  // The client sends a parameter as text, and receives a header as text. For a webhook, the client receives the request
+  // and sends the response.
   enum class Direction : std::uint8_t { Request, Parameter, Response, Header, WebhookRequest, WebhookResponse };
 
   SchemaDiff(const Document& before, const Document& after, std::vector<Change>& changes)
       : before_(before), after_(after), changes_(changes) {}
 
-  // Records that the two schemas are to be compared. Null: there is no schema, so that anything is allowed.
+  // Records that the two schemas are to be compared. Null means that there is no schema, so that any value is allowed.
   void compare(const Node* before, const Node* after, Direction direction);
   // Compares the recorded schemas, and the schemas that they refer to.
   void run();
@@ -45,7 +45,7 @@ class SchemaDiff {
   void compare_alternatives(const View& before, const View& after, std::string_view name);
   void compare_rest(const View& before, const View& after);
 
-  // False: the client receives it.
+  // False if the client receives the value.
   bool is_sent_by_client() const noexcept {
     return current_.direction == Direction::Request || current_.direction == Direction::Parameter ||
            current_.direction == Direction::WebhookResponse;
@@ -53,7 +53,7 @@ class SchemaDiff {
   bool is_text() const noexcept {
     return current_.direction == Direction::Parameter || current_.direction == Direction::Header;
   }
-  // Reports that the new schema accepts fewer values, or more.
+  // narrowed() reports that the new schema accepts fewer values, widened() that it accepts more.
   void narrowed(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
   void widened(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
   void note(Change::Severity severity, std::string_view what, std::string text, const Node* old_place,

@@ -140,7 +140,7 @@ TEST(DiffSchemas, properties_of_a_request) {
 TEST(DiffSchemas, properties_of_a_response) {
   EXPECT_EQ(diff_of(bodies("{}", "{type: object, required: [a, c], properties: {a: {}, b: {}, c: {}}}"),
                     bodies("{}", "{type: object, properties: {c: {}, d: {}}}")),
-            (Lines{"new.yaml:11:63: breaking: in responses, the property 'a', which was always there, is gone "
+            (Lines{"new.yaml:11:63: breaking: in responses, the property 'a', which was required, is gone "
                    "(#/paths/~1pets/post/responses/200/content/application~1json/schema/properties), before "
                    "old.yaml:11:94 [response-required-property-removed]",
                    "new.yaml:11:76: breaking: in responses, the property 'c' is optional now "

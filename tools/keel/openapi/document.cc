@@ -20,14 +20,15 @@ constexpr std::size_t files_max = 1000;
 constexpr std::size_t bytes_max = std::size_t{64} << 20;
 constexpr std::size_t hops_max = 64;
 
-// Members whose own members are named by the author: {properties: {example: …}} has no example.
+// The author of a document chooses the names within these members: `example` in {properties: {example: …}} is a
+// property, not an example.
 constexpr std::array<std::string_view, 23> maps_of_names = {
     "$defs",         "callbacks", "content",           "definitions", "dependentSchemas",
     "encoding",      "examples",  "headers",           "links",       "mapping",
     "parameters",    "pathItems", "patternProperties", "paths",       "properties",
     "requestBodies", "responses", "schemas",           "scopes",      "securitySchemes",
     "variables",     "webhooks",  "dependentRequired"};
-// Members that are data: something that looks like a reference in them is not one.
+// Members that contain data: something in the data that looks like a reference is not a reference.
 constexpr std::array<std::string_view, 5> data = {"const", "default", "enum", "example", "value"};
 
 template <std::size_t n>
@@ -48,13 +49,14 @@ std::pair<std::string_view, std::string_view> split(std::string_view reference) 
   return {reference.substr(0, hash), reference.substr(hash + 1)};
 }
 
-// RFC 3986 §5.2, for the base addresses of documents: a path, or scheme, authority and path.
+// Resolves a reference (RFC 3986 §5.2); `base` is the address of a document: a path, or a scheme, an authority and a
+// path.
 std::string merged(std::string_view base, std::string_view reference) {
   if (has_scheme(reference) || reference.starts_with("//")) return std::string(reference);
   std::string_view root;
   if (has_scheme(base)) {
     const std::size_t authority = base.find("://");
-    if (authority == base.npos) return std::string(reference);  // A URN has no hierarchy.
+    if (authority == base.npos) return std::string(reference);  // A URN has no hierarchy, so nothing is relative to it.
     const std::size_t slash = base.find('/', authority + 3);
     root = base.substr(0, slash);
     base = slash == base.npos ? std::string_view("/") : base.substr(slash);
@@ -119,14 +121,14 @@ std::unique_ptr<Document> Document::load(const std::string& path, const ReadFile
   document->version_text_ = text;
   document->version_ = text.starts_with("3.0") ? Version::V30 : Version::V31;
 
-  // References may be in any file, and each may name a further file.
+  // Loads the files that references name; their references may name further files.
   for (std::size_t i = 0; i < document->references_.size(); ++i) {
     const Reference from = document->references_[i];
     const std::string_view address = split(from.text).first;
     const std::string absolute = absolute_of(*from.base, address);
     if (address.empty() || address.starts_with('/') || has_scheme(absolute)) continue;
     if (document->ids_.contains(absolute) || document->files_.contains(absolute)) continue;
-    Problems unread;  // Reported at the place of the reference.
+    Problems unread;  // The problems of this file; those without a line are reported at the place of the reference.
     document->read(absolute, read, unread);
     for (Problem& problem : unread.sorted()) {
       if (problem.line != 0) {
@@ -145,7 +147,8 @@ void Document::resolve_all(Problems& problems) {
     Node* node;
     std::string why;
   };
-  std::unordered_map<std::string, Found> known;  // A document may contain the same reference many times.
+  // Each reference is resolved once, because a document may contain the same reference many times.
+  std::unordered_map<std::string, Found> known;
   for (const Reference& from : references_) {
     const auto [found, is_new] = known.try_emplace(*from.base + '\n' + std::string(from.text));
     if (is_new) found->second.node = look_up(*from.base, from.text, &found->second.why);
@@ -214,7 +217,7 @@ void Document::index(Node& node, bool are_names, const std::string* base) {
 std::string Document::base_of(const Node& node) const {
   if (!has_ids_) return *node.file;
   for (const Node* at = &node; at != nullptr; at = at->parent) {
-    // A property may have the name $id; its value is a schema, not a string.
+    // $id may also be the name of a property; then the value is a schema, and string() returns "".
     const std::string_view id = split(at->string("$id")).first;
     if (!id.empty()) return absolute_of(at->parent == nullptr ? *node.file : base_of(*at->parent), id);
   }
@@ -269,7 +272,7 @@ Node* Document::look_up(const std::string& from, std::string_view reference, std
     if (address.starts_with('/')) {
       return refuse("'" + std::string(reference) + "' is an absolute path: write it relative to this file");
     }
-    return nullptr;  // The file could not be read, which has been reported.
+    return nullptr;  // The file could not be read; load() has reported the error.
   }
   if (!fragment.empty() && !fragment.starts_with('/')) {
     const auto anchor = anchors_.find(base + '#' + std::string(fragment));

@@ -45,9 +45,9 @@ enum class Role : std::uint8_t {
   None
 };
 
-// "a response", "a schema", …
+// Returns the kind's name for messages: "a response", "a schema", …
 std::string_view to_string(Role role) noexcept;
-// Whether {$ref: …} may replace such an object.
+// Whether {$ref: …} may replace an object of this kind.
 bool may_be_reference(Role role) noexcept;
 
 // The kind of value in a field.
@@ -66,7 +66,7 @@ enum class Form : std::uint8_t {
   Map,
   Types,         // The name of a type; in 3.1 also a list of names.
   SchemaOrFlag,  // `additionalProperties` of 3.0.
-  NumberOrFlag,  // `exclusiveMinimum`: a flag in 3.0, a number in 3.1.
+  NumberOrFlag,  // `exclusiveMinimum`, `exclusiveMaximum`: a flag in 3.0, a number in 3.1.
 };
 
 struct Field {
@@ -74,7 +74,7 @@ struct Field {
 
   std::string_view name;
   Form form;
-  Role role = Role::None;  // The role of the values, for One, List and Map.
+  Role role = Role::None;  // For One, List and Map, the role of the values.
   std::uint8_t flags = Plain;
 
   bool is_in(Version version) const noexcept { return (flags & (version == Version::V30 ? Only31 : Only30)) == 0; }

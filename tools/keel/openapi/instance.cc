@@ -31,7 +31,8 @@ using contract::Schema;
 using json::Value;
 
 constexpr std::size_t values_max = 10'000;
-constexpr std::size_t patterns_max = 10'000;  // The limit is for the whole process, because no pattern is ever removed.
+// The limit applies to the whole process, because no pattern is ever removed.
+constexpr std::size_t patterns_max = 10'000;
 
 bool is_named_type(std::string_view type, const Node& value) noexcept {
   switch (value.kind) {
@@ -65,7 +66,7 @@ std::uint8_t bits_of(std::string_view type) noexcept {
                              : Schema::all_types;
 }
 
-// Calls f(number) with the number's value in C++; false when it is not a number.
+// Calls f(number) with the number's value in C++; returns false if the value is not a number.
 template <class F>
 bool with_number(const Node& node, F f) {
   const char* const end = node.text.data() + node.text.size();
@@ -85,7 +86,8 @@ bool with_number(const Node& node, F f) {
   return true;
 }
 
-// As JSON. False when C++ cannot express a number in the value, or the value has more than `left` values.
+// Writes the value as JSON. Returns false if C++ cannot express a number in the value, or if the value contains more
+// than `left` values.
 bool write(const Node& node, json::Writer& out, std::size_t& left) {
   if (left == 0) return false;
   --left;
@@ -137,7 +139,8 @@ std::optional<Value> value_of(const Node& node) {
   return *std::move(value);
 }
 
-// One for each text, until the process ends; null when there are too many.
+// Returns a pattern that lives until the process ends; equal texts share one pattern. Null if there are too many
+// patterns.
 const Pattern* lasting(const std::string& re2) {
   struct Patterns {
     std::mutex mutex;
@@ -155,12 +158,12 @@ const Pattern* lasting(const std::string& re2) {
 
 }  // namespace
 
-// Makes the tables that tools/keel/gen/schema_tables.h writes as C++.
+// Makes in memory the tables that tools/keel/gen/schema_tables.h writes as C++.
 class Instances::Tables {
  public:
   Tables(const Document& document, Instances& instances) : document_(document), instances_(instances) {}
 
-  // Null when a pattern is not supported.
+  // Returns null if a pattern is not supported.
   const Schema* of_root(const Node& schema) {
     const Schema* const made = of(schema);
     while (!pending_.empty() && !has_bad_pattern_) {
@@ -178,7 +181,7 @@ class Instances::Tables {
     return all.emplace_back(std::move(list));
   }
 
-  // Filled later, because a chain of schemas may be longer than the stack.
+  // Returns a Schema that is filled later, because a chain of schemas may be longer than the stack.
   const Schema* of(const Node& schema) {
     if (schema.is(Kind::Boolean)) return schema.is_true() ? &contract::anything : &contract::nothing;
     if (!schema.is(Kind::Map) || schema.children.empty()) return &contract::anything;
@@ -226,7 +229,7 @@ class Instances::Tables {
         break;
       case Kind::Number:
         made.kind = json::Kind::Number;
-        // A number that is too large for a double does not equal any number that it is compared with.
+        // A number that is too large for a double becomes infinity, which is not equal to any number in a value.
         made.number = number(&node).value_or(Number(std::numeric_limits<double>::infinity()));
         break;
       case Kind::String:
@@ -374,7 +377,7 @@ class Instances::Tables {
     to.object = &rules;
   }
 
-  // `more` is a further condition, or null.
+  // `more` is a further schema that the value must match, or null.
   void fill_combination(Schema& to, const Node& schema, const Schema* more) {
     contract::Combination& rules = combinations_.emplace_back();
     std::vector<const Schema*> all = list_of(schema, "allOf");
@@ -417,10 +420,10 @@ Regex::Regex(std::string_view pattern) {
   re2_ = translated.re2;
   const RE2 compiled(re2_, options);
   if (compiled.ok()) return;
-  problem_ = translated.has_look_around ? "uses look-around, which needs more than linear time: RE2 does not have it"
-             : compiled.error_code() == RE2::ErrorBadEscape
-                 ? "uses " + compiled.error_arg() + ", which RE2 does not have"
-                 : "is not a regular expression of RE2: " + compiled.error();
+  problem_ =
+      translated.has_look_around ? "uses look-around, which RE2 does not support because it needs more than linear time"
+      : compiled.error_code() == RE2::ErrorBadEscape ? "uses " + compiled.error_arg() + ", which RE2 does not support"
+                                                     : "is not a regular expression of RE2: " + compiled.error();
 }
 
 bool is_of_type(const Node& type, const Node& value) noexcept {
@@ -438,7 +441,7 @@ const Regex& Instances::regex(std::string_view pattern) {
 
 namespace {
 
-// Converts a violation in the value.
+// Converts a violation in the value to a Misfit.
 Misfit misfit_of(const Node& value, const Violation& one) {
   const Node* at = &value;
   std::string_view rest = one.pointer;
@@ -458,7 +461,7 @@ Misfit misfit_of(const Node& value, const Violation& one) {
       std::from_chars(name.data(), name.data() + name.size(), index);
       if (index < at->children.size()) next = at->children[index];
     }
-    if (next == nullptr) return {at, quoted(name) + ' ' + one.message};  // The value is missing.
+    if (next == nullptr) return {at, quoted(name) + ' ' + one.message};  // The violation is that a member is missing.
     at = next;
   }
   if (one.keyword == "additionalProperties" || one.keyword == "unevaluatedProperties" ||
@@ -479,7 +482,8 @@ std::vector<Misfit> Instances::misfits(const Node& schema, const Node& value) {
   Violations wrong;
   if (contract::check(*read, *table, wrong)) return all;
   for (const Violation& one : wrong) {
-    if (!one.keyword.empty()) all.push_back(misfit_of(value, one));  // Otherwise the check took too long.
+    // A violation without a keyword means that the check took too long.
+    if (!one.keyword.empty()) all.push_back(misfit_of(value, one));
   }
   return all;
 }

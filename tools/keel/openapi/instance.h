@@ -1,13 +1,13 @@
 // openapi/instance.h — checks whether a value in a document (an example or a default) matches a schema of the document.
 //
-// The schema is converted to the tables of contract/schema.h, and the value is checked like one that a client sends.
-// Formats are not checked: how a default is written in C++ is decided by the generator.
+// The schema is converted to the tables of contract/schema.h, and the value is checked like a value that a client
+// sends. Formats are not checked, because the generator decides how it writes a default in C++.
 //
 // Lifetime: the document must outlive the checker, and must not change during that time. Patterns are kept until the
 //           process ends.
-// Cost:     that of contract::check(), and the tables of each schema once. A value that contains more than 10,000
-//           values, or that takes too long to be checked, counts as valid. Every value counts as valid for a schema
-//           with a pattern that RE2 does not support.
+// Cost:     that of contract::check(); the tables of each schema are made only once. A value that contains more than
+//           10,000 values, or that takes too long to be checked, counts as valid. Every value counts as valid for a
+//           schema with a pattern that RE2 does not support.
 
 #pragma once
 
@@ -21,12 +21,12 @@
 
 namespace keel::openapi {
 
-// A regular expression of RE2 for a pattern of JSON Schema (keel/contract/regex.h), or why there is none.
+// The RE2 expression for a JSON Schema pattern (keel/contract/regex.h), or the reason why there is none.
 class Regex {
  public:
   explicit Regex(std::string_view pattern);
 
-  // "" for a valid value; else the violations: "uses look-around, …".
+  // "" for a valid value; otherwise the text of the violations: "uses look-around, …".
   const std::string& problem() const noexcept { return problem_; }
   const std::string& re2() const noexcept { return re2_; }
 
@@ -35,9 +35,9 @@ class Regex {
   std::string problem_;
 };
 
-// The reason why a value does not match.
+// A reason why a value does not match its schema.
 struct Misfit {
-  const Node* at;    // The value, or the part of it that does not match.
+  const Node* at;    // The value, or the part of the value that does not match.
   std::string text;  // "0 must be at least 1", "'id' is required".
 };
 
@@ -59,7 +59,7 @@ class Instances {
   std::unique_ptr<Tables> tables_;
 };
 
-// Whether a schema with this `type`, a name or a list of names, accepts the value.
+// Whether a schema whose `type` is this name or list of names accepts the value.
 bool is_of_type(const Node& type, const Node& value) noexcept;
 
 }  // namespace keel::openapi

@@ -63,7 +63,7 @@ TEST(Instances, strings) {
 TEST(Instances, lists) {
   EXPECT_EQ(misfit("{prefixItems: [{type: string}], items: {type: integer}, minItems: 1, maxItems: 2}", "[a, 1]"), "");
   EXPECT_EQ(misfit("{items: {type: integer}}", "[1, a]"), R"("a": expected an integer at #/x-value/1)");
-  EXPECT_EQ(misfit("{uniqueItems: true}", "[1, 1.0]"), "1.0 must not be equal to an element before it at #/x-value/1");
+  EXPECT_EQ(misfit("{uniqueItems: true}", "[1, 1.0]"), "1.0 must not be equal to an earlier element at #/x-value/1");
   EXPECT_EQ(misfit("{minItems: 1}", "[]"), "[] must have at least 1 element at #/x-value");
 }
 
@@ -83,20 +83,20 @@ TEST(Instances, combinations) {
   EXPECT_EQ(misfit("{anyOf: [{type: integer}, {type: string}]}", "true"),
             "true: expected a string or an integer at #/x-value");
   EXPECT_EQ(misfit("{oneOf: [{type: integer}, {type: number}]}", "1"),
-            "1 must match exactly one of 2 alternatives, and matches 2 at #/x-value");
+            "1 must match exactly one of 2 alternatives, but matches 2 at #/x-value");
   EXPECT_EQ(misfit("{oneOf: [{type: integer}, {type: number}]}", "1.5"), "");
   EXPECT_EQ(misfit("{not: {type: integer}}", "1"), "1 is not allowed here at #/x-value");
 }
 
 TEST(Instances, every_keyword_but_formats) {
   EXPECT_EQ(misfit("{if: {type: integer}, then: {minimum: 2}}", "1"), "1 must be at least 2 at #/x-value");
-  EXPECT_EQ(misfit("{contains: {const: 7}}", "[1]"), "[1] must have at least 1 element that is 7 at #/x-value");
+  EXPECT_EQ(misfit("{contains: {const: 7}}", "[1]"), "[1] must have at least 1 element equal to 7 at #/x-value");
   EXPECT_EQ(misfit("{not: {contains: {type: string}}}", "[a]"), "[\"a\"] is not allowed here at #/x-value");
   EXPECT_EQ(misfit("{dependentRequired: {a: [b]}}", "{a: 1}"), "'b' is required where 'a' is given at #/x-value");
   EXPECT_EQ(misfit("{properties: {a: {}}, unevaluatedProperties: false}", "{a: 1, b: 1}"),
             "'b' is not a field of this object at #/x-value/b");
   EXPECT_EQ(misfit("{propertyNames: {maxLength: 1}}", "{ab: 1}"),
-            "'ab' has a name that must have at most 1 character at #/x-value/ab");
+            "'ab' has an invalid name, which must have at most 1 character at #/x-value/ab");
   EXPECT_EQ(misfit("{format: date}", "today"), "");
 }
 

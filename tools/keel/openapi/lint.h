@@ -1,7 +1,8 @@
-// openapi/lint.h — finds the mistakes in a document, and places that are legal but suspicious. Parts of a document that
-// cannot be expressed in C++ are found by gen/output.h, which begins with this check.
+// openapi/lint.h — finds the mistakes in a document, and parts that are legal but suspicious. gen/output.h first calls
+// lint(), and then finds the parts of the document that cannot be expressed in C++.
 //
-// Only schemas are changed: they are normalised (structure.h). The problems are not sorted yet.
+// lint() changes only the schemas of the document: it normalises them (structure.h). The problems that lint() adds are
+// not sorted.
 
 #pragma once
 
@@ -16,9 +17,9 @@ namespace keel::openapi {
 
 void lint(Document& document, Problems& problems);
 
-// Whether a client itself writes this header of a request, so that it cannot be a parameter.
+// Whether the client library writes this request header itself, so that the header cannot be a parameter.
 bool is_header_of_client(std::string_view name);
-// Whether the server itself writes this header of a response, so that handlers do not set it.
+// Whether the server writes this response header itself, so that handlers do not set the header.
 bool is_header_of_server(std::string_view name);
 
 // The parts of lint(), to be called after check_structure().

@@ -1,4 +1,4 @@
-// The part of lint() that is about parameters, headers, bodies, media types and examples.
+// The part of lint() that checks parameters, headers, bodies, media types and examples.
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// "application/json" of "Application/JSON; charset=utf-8"; "" when it is malformed.
+// Returns "application/json" for "Application/JSON; charset=utf-8"; "" for a malformed media type.
 std::string essence_of(std::string_view media_type) {
   std::string_view essence = media_type.substr(0, media_type.find(';'));
   while (essence.ends_with(' ')) essence.remove_suffix(1);
@@ -70,7 +70,7 @@ class ContentCheck {
     const Node* const required = node.find("required");
     if (in->text == "path" && (required == nullptr || !required->is_true())) {
       problems_.error(required == nullptr ? node : *required,
-                      "the path parameter " + quoted(name) + " needs required: true: a path always has it");
+                      "the path parameter " + quoted(name) + " needs required: true, because a path always has it");
     }
     if (in->text == "header") {
       if (!is_token(name)) problems_.error(*node.find("name"), quoted(name) + " is not the name of a header");
@@ -88,8 +88,8 @@ class ContentCheck {
       problems_.warning(*empty, "'allowEmptyValue' has no effect outside the query");
     } else if (empty != nullptr && empty->is_true()) {
       problems_.warning(*empty,
-                        "'allowEmptyValue' has no effect: an empty value is read as an empty string, which is an error "
-                        "where the schema allows none");
+                        "'allowEmptyValue' has no effect: an empty value is read as an empty string, which is an "
+                        "error if the schema does not allow one");
     }
   }
 
@@ -139,9 +139,10 @@ class ContentCheck {
       const bool is_of_events =
           essence == "text/event-stream" && content.parent != nullptr && content.parent->key == "200";
       if (is_structured_format(essence) || is_of_events || !is_structured(*one)) continue;
-      const std::string text = "an object or array in " + essence + " is not supported: JSON, forms and multipart are";
+      const std::string text =
+          "an object or array in " + essence + " is not supported: only JSON, forms and multipart are supported";
       if (has_readable) {
-        problems_.warning(*one, text + ", and this content has one of them");
+        problems_.warning(*one, text + "; this content also has a supported type");
       } else {
         problems_.error(*one, text + "; give it type: string, or no schema");
       }
@@ -176,7 +177,7 @@ class ContentCheck {
  private:
   enum class Shape : std::uint8_t { Unknown, Plain, File, List, Object };
 
-  // The schema of a form's property; null when it is not found in the schema itself, or in a part of its allOf.
+  // The schema of a form's property; null if neither the form's schema nor a part of its allOf has the property.
   const Node* property_of(const Node& media, std::string_view name) const {
     const Node* const schema = document_.resolve(media, "schema");
     if (schema == nullptr) return nullptr;
@@ -205,7 +206,7 @@ class ContentCheck {
     if (schema->string("format") == "binary" || schema->find("contentMediaType") != nullptr) return Shape::File;
     return type == nullptr ? Shape::Unknown : Shape::Plain;
   }
-  // Why a `contentType` has no effect; "" when it has an effect, or is the type that is sent anyway.
+  // The reason why a `contentType` has no effect; "" if it has an effect, or if it is the type that is sent anyway.
   static std::string why_not_checked(std::string_view types, Shape shape, std::string_view form) {
     bool are_types = true;
     bool are_json = true;
@@ -225,7 +226,10 @@ class ContentCheck {
                                                                                    : "application/octet-stream");
     if (is_what_is_sent) return "";
     if (!form.starts_with("multipart/")) return "the fields of this form have no types";
-    if (form != "multipart/form-data") return "the parts of " + std::string(form) + " are read by its handler";
+    if (form != "multipart/form-data")
+      return "the parts of " + std::string(form) +
+             " are read by the handler of the "
+             "operation";
     if (!are_types) return "expected media types such as image/png, image/*";
     return shape == Shape::Object && !are_json ? "an object is JSON" : "";
   }
@@ -339,7 +343,7 @@ void check_content(const Document& document, const std::vector<Object>& objects,
       const std::string_view status = response->key;
       if (status.starts_with('1')) {
         problems.warning(*response, "no code is generated for the response " + quoted(status) +
-                                        ": the response of a handler is final, with a status of 200 to 599");
+                                        ": a handler sends only final responses, with a status from 200 to 599");
       }
       const Node* const to = document.resolve(*response);
       const Node* const content = to == nullptr ? nullptr : to->find("content", Kind::Map);

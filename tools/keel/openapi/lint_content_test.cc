@@ -22,7 +22,7 @@ TEST(LintContent, a_parameter_of_the_path_is_required) {
                     "      operationId: list\n"
                     "      parameters: [{name: id, in: path, schema: {type: string}}]\n"
                     "      responses: {'200': {description: fine}}\n"),
-            (Lines{"api.yaml:7:20: error: the path parameter 'id' needs required: true: a path always has it "
+            (Lines{"api.yaml:7:20: error: the path parameter 'id' needs required: true, because a path always has it "
                    "(#/paths/~1pets~1{id}/get/parameters/0)"}));
 }
 
@@ -37,11 +37,11 @@ TEST(LintContent, what_has_no_effect_is_a_warning) {
                      "        1XX: {description: on the way}\n"
                      "        '204': {description: fine}\n"),
       (Lines{"api.yaml:7:41: warning: 'allowEmptyValue' has no effect: an empty value is read as an empty string, "
-             "which is an error where the schema allows none (#/paths/~1a/post/parameters/0/allowEmptyValue)",
-             "api.yaml:9:9: warning: no code is generated for the response '101': the response of a handler is "
-             "final, with a status of 200 to 599 (#/paths/~1a/post/responses/101)",
-             "api.yaml:10:9: warning: no code is generated for the response '1XX': the response of a handler is "
-             "final, with a status of 200 to 599 (#/paths/~1a/post/responses/1XX)"}));
+             "which is an error if the schema does not allow one (#/paths/~1a/post/parameters/0/allowEmptyValue)",
+             "api.yaml:9:9: warning: no code is generated for the response '101': a handler sends only final "
+             "responses, with a status from 200 to 599 (#/paths/~1a/post/responses/101)",
+             "api.yaml:10:9: warning: no code is generated for the response '1XX': a handler sends only final "
+             "responses, with a status from 200 to 599 (#/paths/~1a/post/responses/1XX)"}));
 }
 
 TEST(LintContent, an_encoding_of_a_form_that_has_no_effect_is_a_warning) {
@@ -197,8 +197,9 @@ TEST(LintContent, an_object_in_xml_alone_is_an_error) {
               "    get:\n"
               "      operationId: list\n"
               "      responses: {'200': {description: fine, content: {application/xml: {schema: {type: object}}}}}\n"),
-      (Lines{"api.yaml:7:56: error: an object or array in application/xml is not supported: JSON, forms and multipart "
-             "are; give it type: string, or no schema (#/paths/~1pets/get/responses/200/content/application~1xml)"}));
+      (Lines{"api.yaml:7:56: error: an object or array in application/xml is not supported: only JSON, forms and "
+             "multipart are supported; give it type: string, or no schema "
+             "(#/paths/~1pets/get/responses/200/content/application~1xml)"}));
 }
 
 TEST(LintContent, an_object_in_xml_beside_json_is_a_warning) {
@@ -211,9 +212,9 @@ TEST(LintContent, an_object_in_xml_beside_json_is_a_warning) {
               "      operationId: list\n"
               "      responses: {'200': {description: fine, content: {application/xml: {schema: {type: object}}, "
               "application/json: {schema: {type: object}}}}}\n"),
-      (Lines{
-          "api.yaml:7:56: warning: an object or array in application/xml is not supported: JSON, forms and multipart "
-          "are, and this content has one of them (#/paths/~1pets/get/responses/200/content/application~1xml)"}));
+      (Lines{"api.yaml:7:56: warning: an object or array in application/xml is not supported: only JSON, forms and "
+             "multipart are supported; this content also has a supported type "
+             "(#/paths/~1pets/get/responses/200/content/application~1xml)"}));
 }
 
 TEST(LintContent, a_schema_of_what_is_read_as_bytes_is_a_warning) {

@@ -1,4 +1,4 @@
-// The part of lint() that is about paths, operations and their parameters.
+// The part of lint() that checks paths, operations and their parameters.
 
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t compared_paths_max = 3000;
 
-// Whether some text matches both; neither has more than one parameter.
+// Whether some text matches both segments, neither of which has more than one parameter.
 bool can_meet(const Segment& a, const Segment& b) {
   if (!a.is_parameter() && !b.is_parameter()) return a.before == b.before;
   const auto share = [](std::string_view one, std::string_view other, bool is_prefix) {
@@ -31,7 +31,7 @@ bool can_meet(const Segment& a, const Segment& b) {
   return text.size() > parameter.before.size() + parameter.after.size() && text.starts_with(parameter.before) &&
          text.ends_with(parameter.after);
 }
-// The bytes of text around the parameter: segments with more of them are tried first.
+// The number of bytes of text around the parameter: the router tries segments with more bytes first.
 std::size_t text_around(const Segment& segment) {
   return segment.is_parameter() ? segment.before.size() + segment.after.size() : std::string_view::npos;
 }
@@ -62,7 +62,8 @@ class OperationCheck {
     if (good.size() <= compared_paths_max) check_ambiguous(good);
   }
 
-  // `path`: its template; null for webhooks and callbacks, which have other addresses.
+  // `path` is the template of the item's path; null for webhooks and callbacks, which are not at a path of this
+  // service.
   void check_item(const Node& item, const std::string_view* path) {
     const Node* const to = document_.resolve(item);
     if (to == nullptr || !to->is(Kind::Map)) return;
@@ -85,7 +86,7 @@ class OperationCheck {
       if (!is_new)
         problems_.error(*id, "the operationId " + quoted(id->text) + " is taken: " + place_of(*known->second));
     } else if (!is_sent(operation)) {
-      problems_.warning(operation, "the operation has no operationId: nothing can call it by a name");
+      problems_.warning(operation, "the operation has no operationId: nothing can refer to it by a name");
     }
     if (const Node* const callbacks = operation.find("callbacks", Kind::Map); callbacks != nullptr) {
       problems_.warning(*callbacks, "no code is generated for 'callbacks': send these requests with an http::Client");
@@ -101,7 +102,7 @@ class OperationCheck {
           return one->key == "default" || one->key.starts_with('1') || one->key.starts_with('2') ||
                  one->key.starts_with('3');
         })) {
-      problems_.warning(*responses, "there is no response for success");
+      problems_.warning(*responses, "the operation declares no response for success");
     }
   }
 
@@ -118,7 +119,7 @@ class OperationCheck {
     }
   }
 
-  // It is called after all operations.
+  // Call this function after all operations have been checked.
   void check_link(const Node& link) {
     const Node* const id = link.find("operationId", Kind::String);
     const Node* const reference = link.find("operationRef", Kind::String);
@@ -149,7 +150,7 @@ class OperationCheck {
                                     " has no effect: routes begin with the path of the document's first server, and a "
                                     "client sends requests to its base_url");
   }
-  // Whether the service sends the request: the operation is in 'webhooks' or 'callbacks'.
+  // Whether the service sends the request, because the operation is in 'webhooks' or 'callbacks'.
   static bool is_sent(const Node& operation) {
     for (const Node* node = operation.parent; node != nullptr; node = node->parent) {
       if (node->key == "callbacks" || node->key == "webhooks") return true;
@@ -202,14 +203,15 @@ class OperationCheck {
         if (!is_apart && is_narrower && is_wider) {
           problems_.warning(*item, "some paths match " + quoted(item->key) + " and " + quoted(other->key) +
                                        " in line " + std::to_string(other->line) +
-                                       ": the path that has text where the other has a parameter is chosen");
+                                       ": the path with text in the place where the other path has a parameter takes "
+                                       "precedence");
         }
       }
       group.emplace_back(item, std::move(segments));
     }
   }
 
-  // Names of headers have no case.
+  // The names of headers are case-insensitive.
   static std::pair<std::string_view, std::string> key_of(const Node& parameter) {
     const std::string_view in = parameter.string("in");
     std::string name(parameter.string("name"));

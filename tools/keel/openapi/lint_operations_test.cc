@@ -114,9 +114,11 @@ TEST(LintOperations, paths_with_text_around_a_parameter_overlap_where_some_text_
                     "  /x{n}/{id}.html: {}\n"
                     "  /x{n}/page.html: {}\n"),
             (Lines{"api.yaml:5:3: warning: some paths match '/{version}/{id}.json' and '/v{n}/{id}' in line 4: the "
-                   "path that has text where the other has a parameter is chosen (#/paths/~1{version}~1{id}.json)",
-                   "api.yaml:6:3: warning: some paths match '/{version}/{id}.xml' and '/v{n}/{id}' in line 4: the "
-                   "path that has text where the other has a parameter is chosen (#/paths/~1{version}~1{id}.xml)"}));
+                   "path with text in the place where the other path has a parameter takes precedence "
+                   "(#/paths/~1{version}~1{id}.json)",
+                   "api.yaml:6:3: warning: some paths match '/{version}/{id}.xml' and '/v{n}/{id}' in line 4: the path "
+                   "with text in the place where the other path has a parameter takes precedence "
+                   "(#/paths/~1{version}~1{id}.xml)"}));
 }
 
 TEST(LintOperations, paths_that_overlap_are_a_warning) {
@@ -125,8 +127,8 @@ TEST(LintOperations, paths_that_overlap_are_a_warning) {
                     "paths:\n"
                     "  /{kind}/mine: {}\n"
                     "  /pets/{id}: {}\n"),
-            (Lines{"api.yaml:5:3: warning: some paths match '/pets/{id}' and '/{kind}/mine' in line 4: the path that "
-                   "has text where the other has a parameter is chosen (#/paths/~1pets~1{id})"}));
+            (Lines{"api.yaml:5:3: warning: some paths match '/pets/{id}' and '/{kind}/mine' in line 4: the path with "
+                   "text in the place where the other path has a parameter takes precedence (#/paths/~1pets~1{id})"}));
 }
 
 TEST(LintOperations, a_path_that_cannot_be_routed_is_an_error) {
@@ -181,19 +183,19 @@ TEST(LintOperations, a_parameter_of_a_component_counts) {
 }
 
 TEST(LintOperations, an_operation_without_operationId_success_or_meaning_is_a_warning) {
-  EXPECT_EQ(
-      lint_of("openapi: 3.1.0\n"
-              "info: {title: Shop, version: '1'}\n"
-              "paths:\n"
-              "  /pets:\n"
-              "    get:\n"
-              "      requestBody: {content: {application/json: {}}}\n"
-              "      responses: {'404': {description: none}}\n"),
-      (Lines{
-          "api.yaml:5:5: warning: the operation has no operationId: nothing can call it by a name (#/paths/~1pets/get)",
-          "api.yaml:6:7: warning: a request body has no meaning in get (RFC 9110 §9.3) "
-          "(#/paths/~1pets/get/requestBody)",
-          "api.yaml:7:7: warning: there is no response for success (#/paths/~1pets/get/responses)"}));
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "paths:\n"
+                    "  /pets:\n"
+                    "    get:\n"
+                    "      requestBody: {content: {application/json: {}}}\n"
+                    "      responses: {'404': {description: none}}\n"),
+            (Lines{"api.yaml:5:5: warning: the operation has no operationId: nothing can refer to it by a name "
+                   "(#/paths/~1pets/get)",
+                   "api.yaml:6:7: warning: a request body has no meaning in get (RFC 9110 §9.3) "
+                   "(#/paths/~1pets/get/requestBody)",
+                   "api.yaml:7:7: warning: the operation declares no response for success "
+                   "(#/paths/~1pets/get/responses)"}));
 }
 
 TEST(LintOperations, a_tag_that_is_not_declared_is_a_warning) {

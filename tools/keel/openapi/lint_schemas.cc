@@ -1,4 +1,4 @@
-// The part of lint() that is about schemas.
+// The part of lint() that checks schemas.
 
 #include <algorithm>
 #include <array>
@@ -58,14 +58,14 @@ class SchemaCheck {
     const Node* const read_only = schema.find("readOnly");
     const Node* const write_only = schema.find("writeOnly");
     if (read_only != nullptr && write_only != nullptr && read_only->is_true() && write_only->is_true()) {
-      problems_.error(*write_only, "the schema is readOnly and writeOnly: one of them at most");
+      problems_.error(*write_only, "the schema is both readOnly and writeOnly: at most one of them may be true");
     }
   }
-  // Called once it is known that no schema contains itself.
+  // Call this function only if no schema contains itself; otherwise the check of a value would not end.
   void check_values(const Node& schema) {
     if (const Node* const value = schema.find("default")) {
       for (Misfit& misfit : instances_.misfits(schema, *value)) {
-        if (value->is(Kind::Null)) {  // Many tools write it where there is no default.
+        if (value->is(Kind::Null)) {  // Many tools write `default: null` if there is no default.
           problems_.warning(*value, "the default null is ignored: its schema does not allow null");
           break;
         }
@@ -186,7 +186,8 @@ class SchemaCheck {
   Instances instances_;
 };
 
-// Finds schemas that contain themselves with no property or element in between: no value can be checked against them.
+// Finds schemas that contain themselves without a property or an element in between: no value can be checked against
+// such a schema.
 class Circles {
  public:
   Circles(const Document& document, Problems& problems) : document_(document), problems_(problems) {}
@@ -214,7 +215,7 @@ class Circles {
   enum class State : std::uint8_t { Open, Done };
   struct Edge {
     const Node* to;
-    const Node* place;  // The place that is reported.
+    const Node* place;  // The place at which a circle is reported.
     std::string_view keyword;
   };
   struct Step {
@@ -255,7 +256,7 @@ class Circles {
       chain += pointer_of(*step.schema) + " → ";
     }
     const bool is_only_references = through == "$ref";
-    if (is_only_references) return;  // Reported where references are resolved.
+    if (is_only_references) return;  // A circle of references alone is reported where references are resolved.
     problems_.error(*last.place, "circular " + std::string(through) +
                                      ": the schema contains itself, so no value can be checked: " + chain +
                                      (named > named_max ? "… → " : "") + pointer_of(*last.to));

@@ -20,8 +20,8 @@ TEST(LintSchemas, a_pattern_with_look_around_is_an_error) {
                     "  schemas:\n"
                     "    Pet:\n"
                     "      {type: string, pattern: '^(?=.*[0-9]).+$'}\n"),
-            (Lines{"api.yaml:6:22: error: the pattern '^(?=.*[0-9]).+$' uses look-around, which needs more than linear "
-                   "time: RE2 does not have it (#/components/schemas/Pet/pattern)"}));
+            (Lines{"api.yaml:6:22: error: the pattern '^(?=.*[0-9]).+$' uses look-around, which RE2 does not support "
+                   "because it needs more than linear time (#/components/schemas/Pet/pattern)"}));
 }
 
 TEST(LintSchemas, an_escaped_bracket_is_no_look_around) {
@@ -41,7 +41,7 @@ TEST(LintSchemas, a_pattern_with_a_back_reference_is_an_error) {
                     "  schemas:\n"
                     "    Pet:\n"
                     "      {type: string, pattern: '^(a)\\1$'}\n"),
-            (Lines{"api.yaml:6:22: error: the pattern '^(a)\\1$' uses \\1, which RE2 does not have "
+            (Lines{"api.yaml:6:22: error: the pattern '^(a)\\1$' uses \\1, which RE2 does not support "
                    "(#/components/schemas/Pet/pattern)"}));
 }
 
@@ -236,7 +236,7 @@ TEST(LintSchemas, a_schema_is_not_readOnly_and_writeOnly) {
                     "  schemas:\n"
                     "    Pet:\n"
                     "      {type: string, readOnly: true, writeOnly: true}\n"),
-            (Lines{"api.yaml:6:38: error: the schema is readOnly and writeOnly: one of them at most "
+            (Lines{"api.yaml:6:38: error: the schema is both readOnly and writeOnly: at most one of them may be true "
                    "(#/components/schemas/Pet/writeOnly)"}));
 }
 

@@ -1,4 +1,4 @@
-// The part of lint() that is about security, servers and tags; and lint() itself.
+// lint() itself, and the part of it that checks security, servers and tags.
 
 #include <algorithm>
 #include <string>
@@ -98,9 +98,10 @@ void check_server(const Node& server, Problems& problems) {
     return;
   }
   if (url->text.find_first_of("?#") != std::string_view::npos) {
-    problems.error(*url, "the URL " + quoted(url->text) + " has a query or a fragment: paths are appended to it");
+    problems.error(*url,
+                   "the URL " + quoted(url->text) + " has a query or a fragment, but paths are appended to the URL");
   } else if (url->text.size() > 1 && url->text.ends_with('/')) {
-    problems.warning(*url, "the URL " + quoted(url->text) + " ends in '/': paths begin with one");
+    problems.warning(*url, "the URL " + quoted(url->text) + " ends in '/', but every path begins with '/'");
   }
   for (const std::string_view name : parsed.names) {
     if (variables == nullptr || variables->find(name) == nullptr) {
@@ -115,7 +116,7 @@ void check_server(const Node& server, Problems& problems) {
     const Node* const values = one->find("enum", Kind::List);
     const Node* const value = one->find("default", Kind::String);
     if (values == nullptr) continue;
-    if (values->children.empty()) problems.error(*values, "'enum' is empty: no value could be right");
+    if (values->children.empty()) problems.error(*values, "'enum' is empty, so no value is valid");
     if (value != nullptr && std::none_of(values->children.begin(), values->children.end(),
                                          [&](const Node* other) { return other->text == value->text; })) {
       problems.error(*value, "the default " + shown(*value) + " is not one of " + shown(*values));

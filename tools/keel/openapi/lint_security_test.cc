@@ -81,16 +81,16 @@ TEST(LintSecurity, a_variable_of_a_server_is_declared) {
           "- {url: '/v1?x=1'}\n"
           "- {url: '/{a'}\n"
           "paths: {}\n"),
-      (Lines{
-          "api.yaml:4:4: error: the variable 'host' of the URL is not in 'variables' (#/servers/0/url)",
-          "api.yaml:4:4: warning: the URL 'https://{host}/{base}/' ends in '/': paths begin with one (#/servers/0/url)",
-          "api.yaml:4:47: warning: the variable 'hots' is not in the URL; did you mean 'host'? "
-          "(#/servers/0/variables/hots)",
-          "api.yaml:4:74: error: the default \"v3\" is not one of [\"v1\", \"v2\"] "
-          "(#/servers/0/variables/base/default)",
-          "api.yaml:5:4: error: the URL '/v1?x=1' has a query or a fragment: paths are appended to it "
-          "(#/servers/1/url)",
-          "api.yaml:6:4: error: the URL '/{a' has a '{' without a '}' (#/servers/2/url)"}));
+      (Lines{"api.yaml:4:4: error: the variable 'host' of the URL is not in 'variables' (#/servers/0/url)",
+             "api.yaml:4:4: warning: the URL 'https://{host}/{base}/' ends in '/', but every path begins with '/' "
+             "(#/servers/0/url)",
+             "api.yaml:4:47: warning: the variable 'hots' is not in the URL; did you mean 'host'? "
+             "(#/servers/0/variables/hots)",
+             "api.yaml:4:74: error: the default \"v3\" is not one of [\"v1\", \"v2\"] "
+             "(#/servers/0/variables/base/default)",
+             "api.yaml:5:4: error: the URL '/v1?x=1' has a query or a fragment, but paths are appended to the URL "
+             "(#/servers/1/url)",
+             "api.yaml:6:4: error: the URL '/{a' has a '{' without a '}' (#/servers/2/url)"}));
 }
 
 TEST(LintSecurity, scopes_of_a_scheme_that_has_none_in_3_0_are_a_warning) {

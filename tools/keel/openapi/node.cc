@@ -76,7 +76,8 @@ const Node* Node::find(std::string_view name) const noexcept {
   if (children.size() > searched_members_max) {
     if (index == nullptr) {
       auto made = std::make_shared<std::unordered_map<std::string_view, Node*>>();
-      for (Node* const child : children) made->emplace(child->key, child);  // The first of those with the same key.
+      // If several children have the same key, the index keeps the first child.
+      for (Node* const child : children) made->emplace(child->key, child);
       index = std::move(made);
     }
     const auto found = index->find(name);
@@ -149,7 +150,7 @@ std::string shown(const Node& node) {
   append_shown(text, node);
   if (text.size() <= shown_bytes_max) return text;
   std::size_t end = shown_bytes_max;
-  // This avoids splitting a character.
+  // Moves back to the beginning of a character, which must not be split.
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "…";
 }

@@ -12,26 +12,26 @@ namespace keel::openapi {
 inline constexpr std::array<std::string_view, 8> methods = {"get",     "put",  "post",  "delete",
                                                             "options", "head", "patch", "trace"};
 
-// The names of the parameters in a template of a path or a URL, in order; and its mistake, or "".
+// The names of the parameters in a path or URL template, in order, and the template's mistake, or "".
 struct Template {
   std::vector<std::string_view> names;
   std::string problem;
 };
 Template parse_template(std::string_view text);
 
-// "/pets/{}" for "/pets/{id}": clients do not see the names of parameters.
+// Returns the path without the names of parameters, which clients do not see: "/pets/{}" for "/pets/{id}".
 std::string shape_of(std::string_view path);
 
 // A segment of a path, between two slashes.
 struct Segment {
-  std::string_view before;  // The text; if there is a parameter, the text before it.
-  std::string_view name;    // The name of the parameter; empty without one.
+  std::string_view before;  // The text of the segment; if the segment has a parameter, the text before the parameter.
+  std::string_view name;    // The name of the parameter; empty if there is no parameter.
   std::string_view after;   // The text after the parameter.
-  bool has_more = false;    // Whether the segment has another parameter.
+  bool has_more = false;    // Whether the segment has more than one parameter.
 
   bool is_parameter() const noexcept { return !name.empty(); }
 };
-// The segments of a path that begins with '/', and in which parse_template() finds no problem.
+// Returns the segments of a path; the path must begin with '/', and parse_template() must find no problem in the path.
 std::vector<Segment> segments_of(std::string_view path);
 
 }  // namespace keel::openapi

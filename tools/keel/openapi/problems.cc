@@ -35,7 +35,7 @@ void Problems::add_all(const Problems& others) {
 }
 
 void Problems::add(const Node& node, Problem::Severity severity, std::string text) {
-  if (all_.size() == count_max) {  // The order no longer matters.
+  if (all_.size() == count_max) {  // From here on problems are only counted.
     ++(severity == Problem::Severity::Error ? errors_ : warnings_);
     return;
   }
@@ -70,7 +70,7 @@ std::string_view nearest(std::string_view name, std::span<const std::string_view
   for (const std::string_view candidate : candidates) {
     const std::size_t more = std::max(name.size(), candidate.size()) - std::min(name.size(), candidate.size());
     if (candidate.size() > bytes_max || more >= least) continue;
-    // Two exchanged letters count as one change.
+    // Two exchanged neighboring letters count as one change.
     std::vector<std::size_t> before_last;
     std::vector<std::size_t> last;
     std::vector<std::size_t> row(candidate.size() + 1);

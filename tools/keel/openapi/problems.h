@@ -1,4 +1,4 @@
-// openapi/problems.h — the mistakes of a document, with their places.
+// openapi/problems.h — the mistakes in a document, with their places.
 
 #pragma once
 
@@ -17,18 +17,18 @@ struct Problem {
   enum class Severity : std::uint8_t { Error, Warning };
 
   std::string file;
-  std::uint32_t line = 0;    // 0: the problem concerns the whole file.
+  std::uint32_t line = 0;    // The line; 0 if the problem concerns the whole file.
   std::uint32_t column = 0;  // From 1.
   Severity severity = Severity::Error;
   std::string text;
-  std::string pointer;  // "#/paths/~1pets"; empty where the text could not be read.
+  std::string pointer;  // The JSON Pointer, such as "#/paths/~1pets"; empty if the text could not be read.
 
   // "pets.yaml:7:3: error: 'responses' is required (#/paths/~1pets/get)".
   std::string describe() const;
 };
 
-// Collects problems; the same problem at the same place is kept only once. All are counted, but only the first 10,000
-// are kept.
+// Collects problems; the same problem at the same place is kept only once. All problems are counted, but only the first
+// 10,000 are kept.
 class Problems {
  public:
   static constexpr std::size_t count_max = 10'000;
@@ -39,7 +39,7 @@ class Problems {
   // Adds the problems of another document.
   void add_all(const Problems& others);
 
-  // Sorted by file, in the order in which the files were first named, then by line and column.
+  // The problems sorted by file, in the order in which the files were first named, then by line and column.
   std::vector<Problem> sorted() const;
   std::size_t errors() const noexcept { return errors_; }
   std::size_t warnings() const noexcept { return warnings_; }
@@ -54,12 +54,12 @@ class Problems {
   std::size_t warnings_ = 0;
 };
 
-// The name in single quotes, as messages show names.
+// Returns the name in single quotes, as messages show names.
 std::string quoted(std::string_view text);
 inline constexpr std::size_t candidates_max = 5000;
-// The candidate of which a name is probably a misspelling; empty when no candidate is similar, or several are.
+// The candidate that the author of a misspelled name probably meant; empty unless exactly one candidate is similar.
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates);
-// "; did you mean 'name'?", or "".
+// Returns "; did you mean 'name'?", or "".
 std::string suggestion(std::string_view name, std::span<const std::string_view> candidates);
 
 }  // namespace keel::openapi

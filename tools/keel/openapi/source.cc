@@ -17,7 +17,7 @@
 namespace keel::openapi {
 namespace {
 
-// The reason why a text cannot be read, and its place.
+// Thrown if a text cannot be read: the reason, and the place in the text.
 struct Refused {
   std::uint32_t line;
   std::uint32_t column;
@@ -46,7 +46,7 @@ Node& make_counted(Store& store, const std::string& name, Kind kind, std::uint32
   return node;
 }
 
-// Makes nodes from a text that json::Reader has accepted as JSON, so nothing can be missing here.
+// Makes nodes from a text that json::Reader has already accepted as JSON, so no syntax needs to be checked here.
 class JsonBuilder {
  public:
   JsonBuilder(Store& store, const std::string& name, std::string_view text) : store_(store), name_(name), text_(text) {}
@@ -148,7 +148,7 @@ class JsonBuilder {
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
   std::uint32_t line_ = 1;
-  std::size_t column_at_ = 0;  // Up to this position, `counted_` characters of the line.
+  std::size_t column_at_ = 0;  // The line has `counted_` characters before this position.
   std::uint32_t counted_ = 0;
 };
 
@@ -173,7 +173,7 @@ bool is_number(std::string_view text) {
   return at == text.size();
 }
 
-// The same number as JSON writes it: YAML also allows "+1", "007", ".5" and "5.".
+// Returns a number in the notation of JSON: YAML also allows "+1", "007", ".5" and "5.".
 std::string json_number(std::string_view text) {
   std::string out;
   if (text.starts_with('-')) out += '-';
@@ -212,7 +212,7 @@ class YamlBuilder : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw refused(mark, "an alias refers to the value that it is part of");
+    if (found == anchors_.end()) throw refused(mark, "an alias refers to the value that contains it");
     if (expects_key()) {
       if (found->second->children.empty() && found->second->is(Kind::String)) return set_key(mark, found->second->text);
       throw refused(mark, "a key is an alias of a value that is not text: expected text");
@@ -226,7 +226,9 @@ class YamlBuilder : public YAML::EventHandler {
                 const std::string& value) override {
     const bool is_text = check_tag(mark, tag) || tag == "!";
     if (expects_key()) {
-      if (value == "<<" && !is_text) throw refused(mark, "merge keys (<<) are not supported: YAML 1.2 has none");
+      if (value == "<<" && !is_text) {
+        throw refused(mark, "merge keys (<<) are not supported: they are not part of YAML 1.2");
+      }
       const std::string_view key = store_.keep(value);
       if (anchor != 0) {
         Node& node = make(mark, Kind::String);
@@ -253,7 +255,7 @@ class YamlBuilder : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
-  // YAML 1.1 reads 010 as 8, YAML 1.2 as 10, and its author may have meant a text.
+  // YAML 1.1 reads 010 as 8 and YAML 1.2 as 10, but the author of the document may have meant a text.
   void warn_of_zeros(Problems& problems) const {
     for (const auto& [node, written] : zeros_) {
       problems.warning(*node,
@@ -275,8 +277,8 @@ class YamlBuilder : public YAML::EventHandler {
   };
 
   static std::uint32_t line_of(const YAML::Mark& mark) { return static_cast<std::uint32_t>(mark.line) + 1; }
-  // The parser counts bytes. Successive marks are close to each other, so counting continues from the last one: a line
-  // of megabytes is not counted again for each mark.
+  // The parser counts bytes, but a column counts characters. Counting continues from the previous mark, because
+  // successive marks are close to each other: a line of several megabytes must not be counted again for each mark.
   std::uint32_t column_of(const YAML::Mark& mark) const {
     const auto line = static_cast<std::size_t>(mark.line);
     if (line >= lines_.size()) return 1;
@@ -294,7 +296,8 @@ class YamlBuilder : public YAML::EventHandler {
     counted_bytes_ = bytes;
     return counted_ + 1;
   }
-  // True for the tag of a string. The parser reports "?" for no tag and "!" for a quoted scalar.
+  // Returns true for the tag of a string; throws for any other tag. The parser reports "?" if there is no tag, and "!"
+  // for a quoted scalar.
   bool check_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (tag == "tag:yaml.org,2002:str") return true;
     if (!tag.empty() && tag != "?" && tag != "!") throw refused(mark, "tags are not supported");
@@ -367,14 +370,15 @@ class YamlBuilder : public YAML::EventHandler {
   const std::string& name_;
   std::vector<std::string_view> lines_;
   mutable std::size_t counted_line_ = 0;
-  mutable std::size_t counted_bytes_ = 0;  // Up to this position, `counted_` characters of that line.
+  mutable std::size_t counted_bytes_ = 0;  // The line has `counted_` characters before this position.
   mutable std::uint32_t counted_ = 0;
   std::vector<Open> stack_;
-  std::vector<std::pair<const Node*, std::string>> zeros_;  // Numbers with leading zeros, as they are written.
+  // The numbers with leading zeros, with their original texts.
+  std::vector<std::pair<const Node*, std::string>> zeros_;
   std::map<YAML::anchor_t, Node*> anchors_;
 };
 
-// Continues reading after the first document, to reject a second one.
+// Receives the events after the first document, and rejects a second document.
 class NoSecond : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -407,14 +411,14 @@ Node* parse_yaml(Store& store, const std::string& name, std::string_view text, P
   return builder.root;
 }
 
-// Null when the text is not JSON; `why` then has the reason.
+// Returns null if the text is not JSON, and sets `why` to the reason.
 Node* parse_json(Store& store, const std::string& name, std::string_view text, Refused& why) {
   Arena arena;
   json::Reader reader(text, arena, {.depth_max = static_cast<int>(depth_max)});
   reader.skip();
   if (!reader.finish()) {
     const json::Problem problem = reader.problem();
-    // The reader counts bytes.
+    // The reader counts bytes, but a column counts characters.
     const std::size_t line = problem.offset == 0 ? 0 : text.rfind('\n', problem.offset - 1) + 1;
     why = {static_cast<std::uint32_t>(problem.line), characters(text.substr(line, problem.offset - line)) + 1,
            std::string("is no JSON: ") + problem.message};

@@ -17,9 +17,9 @@ inline constexpr std::size_t file_bytes_max = std::size_t{32} << 20;
 inline constexpr std::size_t depth_max = 128;
 inline constexpr std::size_t nodes_max = 2'000'000;
 
-// Returns the root, or null when the text cannot be read; `problems` then has the reason. A text that begins with '{'
-// or '[' is read as JSON if it is valid JSON; a file *.json is always read as JSON. `name` is the name of the file, and
-// must outlive the nodes.
+// Returns the root; if the text cannot be read, adds the reason to `problems` and returns null. A text that begins with
+// '{' or '[' is read as JSON if it is valid JSON; a file *.json is always read as JSON. `name` is the name of the file,
+// and must outlive the nodes.
 Node* parse_source(Store& store, const std::string& name, std::string text, Problems& problems);
 
 }  // namespace keel::openapi

@@ -219,7 +219,7 @@ TEST(Source, a_merge_key_is_an_error) {
                     "x-a: &a {b: 1}\n"
                     "paths:\n"
                     "  <<: *a\n"),
-            (Lines{"api.yaml:5:3: error: merge keys (<<) are not supported: YAML 1.2 has none"}));
+            (Lines{"api.yaml:5:3: error: merge keys (<<) are not supported: they are not part of YAML 1.2"}));
 }
 
 TEST(Source, a_key_that_is_no_text_is_an_error) {
@@ -234,7 +234,7 @@ TEST(Source, an_alias_inside_its_anchor_is_an_error) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
                     "x-a: &a {b: *a}\n"),
-            (Lines{"api.yaml:3:13: error: an alias refers to the value that it is part of"}));
+            (Lines{"api.yaml:3:13: error: an alias refers to the value that contains it"}));
 }
 
 TEST(Source, a_number_that_json_lacks_is_an_error) {

@@ -20,7 +20,8 @@ class Walk {
 
   std::vector<Object> run() {
     later_.push_back({&document_.root(), Role::OpenApi});
-    while (!later_.empty()) {  // Targets of references are queued, so that a chain of them needs no stack.
+    // Targets of references are queued, because a chain of references may be longer than the stack.
+    while (!later_.empty()) {
       const Object next = later_.back();
       later_.pop_back();
       visit(*next.node, next.role);
@@ -75,7 +76,7 @@ class Walk {
 
   void follow(Node& node, Role role) {
     Node* const target = document_.target(node);
-    if (target == nullptr) return;  // A reference without a target has already been reported.
+    if (target == nullptr) return;  // A reference without a target was already reported.
     const Node* const map = target->parent;
     const bool is_component = map != nullptr && map->parent != nullptr && map->parent->key == "components" &&
                               map->parent->parent != nullptr && map->parent->parent->parent == nullptr;
@@ -106,7 +107,7 @@ class Walk {
     node.index.reset();
     if (role == Role::Schema) std::erase_if(node.children, [](const Node* child) { return child->key != "$ref"; });
   }
-  // OpenAPI allows fields that the target does not have; nothing merges them.
+  // OpenAPI allows other fields next to the $ref of a path item, but Keel does not merge them with the target.
   void check_beside_path(const Node& child) {
     const bool is_text = child.key == "summary" || child.key == "description" || child.key.starts_with("x-");
     if (child.key == "$ref" || is_text) return;
@@ -122,23 +123,25 @@ class Walk {
       std::vector<std::string_view> names;
       for (const Field& other : fields_of(role)) names.push_back(other.name);
       const bool is_schema = role == Role::Schema;
-      problems_.error(child, quoted(child.key) + (is_schema ? " is not a keyword of " : " is not a field of ") +
-                                 std::string(to_string(role)) + " in " + in_version() +
-                                 (document_.is_32() ? "; of OpenAPI 3.2, only what 3.1 also has is supported" : "") +
-                                 suggestion(child.key, names));
+      problems_.error(
+          child, quoted(child.key) + (is_schema ? " is not a keyword of " : " is not a field of ") +
+                     std::string(to_string(role)) + " in " + in_version() +
+                     (document_.is_32() ? "; only those parts of OpenAPI 3.2 that 3.1 also has are supported" : "") +
+                     suggestion(child.key, names));
     } else if ((field->flags & Field::Unsupported) != 0) {
       problems_.error(child, quoted(child.key) + " is not supported");
     } else if (role == Role::Schema && child.key == "nullable" && !is_30()) {
       warn_of_nullable(node, child);
     } else if (!field->is_in(document_.version())) {
       problems_.error(child, quoted(child.key) + " is part of " + (is_30() ? "OpenAPI 3.1" : "OpenAPI 3.0") +
-                                 ", and this document is " + std::string(document_.version_text()) +
+                                 ", but this document is " + std::string(document_.version_text()) +
                                  (child.key == "const" ? ": write an enum with one value" : ""));
     } else {
       check_form(node, child, *field);
     }
   }
-  // JSON Schema 2020-12 ignores it like any keyword that it does not know. Many documents of 3.1 still have it.
+  // JSON Schema 2020-12 ignores `nullable` like any keyword that it does not know. Many documents of OpenAPI 3.1 still
+  // use `nullable`.
   void warn_of_nullable(const Node& node, const Node& child) {
     const Node* const type = node.find("type");
     const bool is_in_type =
@@ -150,7 +153,7 @@ class Walk {
     } else if (child.is_true() && !is_in_type) {
       todo = "to allow null, add \"null\" to the types";
     }
-    problems_.warning(child, "'nullable' is ignored: it is part of OpenAPI 3.0, and this document is " +
+    problems_.warning(child, "'nullable' is ignored: it is part of OpenAPI 3.0, but this document is " +
                                  std::string(document_.version_text()) + ": " + todo);
   }
 
@@ -190,11 +193,11 @@ class Walk {
       case Form::AnyList:
         if (child.key == "examples" && !child.is(Kind::List)) {
           problems_.warning(child, "'examples' is ignored: it is " + std::string(to_string(child.kind)) +
-                                       ", and a schema has an array of examples");
+                                       ", but a schema has an array of examples");
           return;
         }
         if (expect(child, child.is(Kind::List), "an array") && child.key == "enum" && child.children.empty()) {
-          problems_.error(child, "'enum' is empty: no value could be right");
+          problems_.error(child, "'enum' is empty, so no value is valid");
         }
         return;
       case Form::Texts:
@@ -267,17 +270,17 @@ class Walk {
       const std::string expected = is_30() ? ": expected array, boolean, integer, number, object or string"
                                            : ": expected array, boolean, integer, null, number, object or string";
       const std::string note = one.is(Kind::Null) ? ": put null in quotes"
-                               : is_known         ? ", and this document is OpenAPI 3.0: write nullable: true"
+                               : is_known         ? ", but this document is OpenAPI 3.0: write nullable: true"
                                           : expected + (one.is(Kind::String) ? suggestion(one.text, type_names) : "");
       problems_.error(one, shown(one) + (is_known ? " is a type of OpenAPI 3.1" : " is not a type") + note);
     };
     if (!child.is(Kind::List)) return check_name(child);
     if (is_30()) {
-      problems_.error(child, "'type' is an array: lists of types are part of OpenAPI 3.1, and this document is " +
+      problems_.error(child, "'type' is an array: lists of types are part of OpenAPI 3.1, but this document is " +
                                  std::string(document_.version_text()));
       return;
     }
-    if (child.children.empty()) problems_.error(child, "'type' is empty: no value could be right");
+    if (child.children.empty()) problems_.error(child, "'type' is empty, so no value is valid");
     std::unordered_set<std::string_view> seen;
     for (const Node* const one : child.children) {
       check_name(*one);
@@ -329,7 +332,7 @@ class Walk {
       if (is_30()) {
         problems_.error(node, "'responses' is required in an operation of OpenAPI 3.0");
       } else {
-        problems_.warning(node, "the operation has no 'responses': nothing may be sent");
+        problems_.warning(node, "the operation has no 'responses': no response may be sent");
       }
     }
     if (role == Role::Schema && is_30() && node.string("type") == "array" && !has("items")) {
@@ -361,7 +364,8 @@ class Walk {
     if (Node* const example = node.find("example"); example != nullptr && node.find("examples") == nullptr) {
       Node& examples = add(node, *example, "examples", Kind::List);
       remove(node, example);
-      examples.children.push_back(example);  // The example keeps the JSON Pointer of its place in the document.
+      // The moved example keeps the JSON Pointer of its original place in the document.
+      examples.children.push_back(example);
     }
   }
   void normalise_nullable(Node& node) {
@@ -385,13 +389,13 @@ class Walk {
       null.parent = &node;
       Node& types = add(node, *type, "type", Kind::List);
       remove(node, type);
-      types.children = {type, &null};  // They keep the JSON Pointers of their places in the document.
+      types.children = {type, &null};  // Both nodes keep the JSON Pointers of their original places in the document.
     }
     remove(node, nullable);
   }
-  // {allOf: […], nullable: true} becomes {anyOf: [{allOf: […]}, {type: "null"}]}. OpenAPI 3.0.3 says that the parts
-  // have to allow null as well. Tools write this for a `$ref` that may be null, because nothing may stand beside a
-  // `$ref`.
+  // {allOf: […], nullable: true} becomes {anyOf: [{allOf: […]}, {type: "null"}]}. Strictly, OpenAPI 3.0.3 also requires
+  // each part of the allOf to allow null. But tools write this form for a `$ref` that may be null, because nothing may
+  // stand beside a `$ref`.
   void allow_null(Node& node, const Node& nullable) {
     Node& value = document_.store().make_at(nullable, Kind::Map);
     value.key = nullable.key;

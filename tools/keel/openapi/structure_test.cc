@@ -114,9 +114,9 @@ TEST(Structure, a_keyword_of_another_version_is_an_error) {
                     "  schemas:\n"
                     "    Pet:\n"
                     "      {type: [string, 'null'], const: a}\n"),
-            (Lines{"api.yaml:7:8: error: 'type' is an array: lists of types are part of OpenAPI 3.1, and this document "
+            (Lines{"api.yaml:7:8: error: 'type' is an array: lists of types are part of OpenAPI 3.1, but this document "
                    "is 3.0.3 (#/components/schemas/Pet/type)",
-                   "api.yaml:7:32: error: 'const' is part of OpenAPI 3.1, and this document is 3.0.3: write an enum "
+                   "api.yaml:7:32: error: 'const' is part of OpenAPI 3.1, but this document is 3.0.3: write an enum "
                    "with one value (#/components/schemas/Pet/const)"}));
 }
 
@@ -147,7 +147,7 @@ TEST(Structure, nullable_is_ignored_in_3_1_with_a_warning) {
       "    Pet:\n";
   const auto warning = [](std::string_view position, std::string_view todo) {
     return Lines{"api.yaml:6:" + std::string(position) +
-                 ": warning: 'nullable' is ignored: it is part of OpenAPI 3.0, and this document is 3.1.0: " +
+                 ": warning: 'nullable' is ignored: it is part of OpenAPI 3.0, but this document is 3.1.0: " +
                  std::string(todo) + " (#/components/schemas/Pet/nullable)"};
   };
   EXPECT_EQ(lint_of(head + "      {type: string, nullable: true}\n"),
@@ -167,7 +167,7 @@ TEST(Structure, examples_of_a_schema_that_are_no_array_are_ignored_with_a_warnin
                     "  schemas:\n"
                     "    Pet:\n"
                     "      {type: string, examples: {rex: {value: Rex}}}\n"),
-            (Lines{"api.yaml:6:22: warning: 'examples' is ignored: it is an object, and a schema has an array of "
+            (Lines{"api.yaml:6:22: warning: 'examples' is ignored: it is an object, but a schema has an array of "
                    "examples (#/components/schemas/Pet/examples)"}));
 }
 
@@ -213,8 +213,8 @@ TEST(Structure, what_is_new_in_3_2_is_rejected_by_its_name) {
                     "paths:\n"
                     "  /pets:\n"
                     "    query: {}\n"),
-            (Lines{"api.yaml:5:5: error: 'query' is not a field of a path item in OpenAPI 3.1; of OpenAPI 3.2, only "
-                   "what 3.1 also has is supported (#/paths/~1pets/query)"}));
+            (Lines{"api.yaml:5:5: error: 'query' is not a field of a path item in OpenAPI 3.1; only those parts of "
+                   "OpenAPI 3.2 that 3.1 also has are supported (#/paths/~1pets/query)"}));
 }
 
 TEST(Structure, a_type_that_does_not_exist_is_an_error) {

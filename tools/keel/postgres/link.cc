@@ -83,7 +83,7 @@ PostgresLink::~PostgresLink() {
 Result<> PostgresLink::connect(const ServerAddress& server) {
   if (options_.ssl_mode >= SslMode::Require && !server.is_unix()) {
     return fail(Code::Unsupported,
-                "this command does not use TLS: name a server that accepts connections without it, with a Unix socket "
+                "this command does not use TLS: name a server that accepts connections without TLS, with a Unix socket "
                 "or sslmode=disable");
   }
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));

@@ -1,10 +1,10 @@
-// A blocking connection to a PostgreSQL server, for tools that do nothing else while they inspect a database.
+// A blocking connection to a PostgreSQL server, for tools that have nothing else to do while they wait for the server.
 //
-// It uses a Unix socket, or TCP without TLS, because databases for experiments are local. A URL whose sslmode requires
-// TLS is Unsupported.
+// A Link uses a Unix socket or TCP without TLS, because databases for experiments are local. If the sslmode of a URL
+// requires TLS, the error is Unsupported.
 //
-// Errors:  those of the server with their SQLSTATE (db/postgres/error.h); Unavailable: it cannot be reached, or the
-//          connection is lost.
+// Errors:  the server's errors with their SQLSTATE (db/postgres/error.h); Unavailable: the server cannot be reached, or
+//          the connection is lost.
 // Threads: one. Blocks.
 
 #pragma once
@@ -26,11 +26,12 @@ namespace keel::tool {
 
 class PostgresLink {
  public:
-  using Cells = std::vector<std::string>;  // The values of one row; NULL is "".
+  using Cells = std::vector<std::string>;  // The values of one row, as texts; NULL is "".
   struct Column {
     std::string name;
-    std::uint32_t table = 0;  // 0: it is not a column of a table.
-    int number = 0;           // The column's number in the table, from 1.
+    // The table that the column belongs to; 0 if the result's column is not a column of a table.
+    std::uint32_t table = 0;
+    int number = 0;  // The column's number in the table, from 1.
     db::postgres::Oid type = 0;
   };
   struct Description {
@@ -38,15 +39,15 @@ class PostgresLink {
     std::vector<Column> columns;
   };
 
-  // A URL as in db/postgres/options.h; PG… variables supply what it leaves out.
+  // `url` is a URL as in db/postgres/options.h; PG… variables supply the parts that it omits.
   static Result<std::unique_ptr<PostgresLink>> open(const std::string& url);
   ~PostgresLink();
   PostgresLink(const PostgresLink&) = delete;
   PostgresLink& operator=(const PostgresLink&) = delete;
 
-  // One or several statements without parameters; returns the rows of all of them.
+  // Runs one or several statements without parameters; returns the rows of all statements.
   Result<std::vector<Cells>> query(std::string_view sql);
-  // The server's description of a statement with parameters $1, $2, …, which is not run.
+  // Returns the server's description of a statement with parameters $1, $2, …; does not run the statement.
   Result<Description> describe(std::string_view sql);
 
   const db::postgres::ConnectOptions& options() const noexcept { return options_; }
@@ -57,7 +58,7 @@ class PostgresLink {
   Result<> log_in(const db::postgres::ServerAddress& server);
   Result<> send();
   Result<db::postgres::Message> receive();
-  // Passes each message up to the ReadyForQuery to `take`; the first error of the server is the result.
+  // Passes each message up to the ReadyForQuery to `take`; returns the server's first error, if there is one.
   template <class F>
   Result<> exchange(F take);
 

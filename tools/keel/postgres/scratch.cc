@@ -21,7 +21,7 @@ std::string in_quotes(std::string_view value) {
   return text + '\'';
 }
 
-// The same server and user, with another database.
+// The URL of another database with the same server and user.
 std::string url_of(const ConnectOptions& options, const std::string& database) {
   std::string hosts;
   std::string addresses;

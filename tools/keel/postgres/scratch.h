@@ -1,11 +1,11 @@
 // A temporary PostgreSQL database for experiments.
 //
-// If a URL is given, as an argument or in KEEL_SCRATCH_POSTGRES_URL, it is a new database on that server; the URL's
-// user must be allowed to create databases. Otherwise, a server is started for it in a temporary folder, with Debian's
-// programs in /usr/lib/postgresql, and is stopped afterwards.
+// If a URL is given, as an argument or in KEEL_SCRATCH_POSTGRES_URL, the database is created on the URL's server; the
+// URL's user must be allowed to create databases. Otherwise, a server is started in a temporary folder, with Debian's
+// programs in /usr/lib/postgresql; the server ends when the database ends.
 //
 // Errors:  NotFound: there is no URL, and PostgreSQL is not installed. Other errors come from the server.
-// Threads: one. Blocks: starting its own server takes about a second.
+// Threads: one. Blocks: starting a server takes about one second.
 
 #pragma once
 
@@ -31,7 +31,7 @@ class ScratchDatabase {
   ScratchDatabase(const ScratchDatabase&) = delete;
   ScratchDatabase& operator=(const ScratchDatabase&) = delete;
 
-  // The address of the database, as pairs key=value.
+  // The address of the database, as key=value pairs.
   const std::string& url() const noexcept { return url_; }
   // Empties the database.
   Result<> clear();

@@ -8,7 +8,7 @@
 namespace keel::sql {
 namespace {
 
-// 0: not a whole number.
+// The size in bytes of a whole number of this type; 0 if the type is not a type of whole numbers.
 int width_of(std::string_view type) { return type == "int16" ? 2 : type == "int32" ? 4 : type == "int64" ? 8 : 0; }
 
 // False: they differ.

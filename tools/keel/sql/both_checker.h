@@ -1,8 +1,8 @@
-// Combines the descriptions of a statement by several databases, because the same generated code runs it on each of
-// them.
+// Combines the descriptions that several databases give of a statement, because the same generated code runs on each of
+// the databases.
 //
-// A whole number gets the wider type, and a value that may be null in one of the databases may be null. All other types
-// must be the same, unless the author of the query states one.
+// A whole number gets the widest of its types, and a value may be null if it may be null in any of the databases. All
+// other types must be the same in all databases, unless the author of the query states the type.
 
 #pragma once
 
@@ -22,7 +22,7 @@ class BothChecker final : public Checker {
     Checker* checker;
     bool is_chosen = true;
   };
-  // The names come from the first part. The checkers must outlive it.
+  // The names of columns and parameters come from the first part. The parts' checkers must outlive this object.
   explicit BothChecker(std::vector<Part> parts) : parts_(std::move(parts)) {}
 
   int migrations() const noexcept override { return parts_[0].checker->migrations(); }

@@ -13,7 +13,7 @@
 namespace keel::sql {
 namespace {
 
-// The types that queries can name, and their C++ types.
+// The types that queries may name, each with its C++ type.
 constexpr std::pair<std::string_view, std::string_view> cpp_types[] = {{"int64", "std::int64_t"},
                                                                        {"int", "std::int64_t"},
                                                                        {"integer", "std::int64_t"},
@@ -36,7 +36,7 @@ constexpr std::pair<std::string_view, std::string_view> cpp_types[] = {{"int64",
 constexpr std::string_view types_listed =
     "int64, int32, bool, real, decimal, text, blob, timestamp, date, uuid, or a type of C++ with its namespace";
 
-// "": there is no such type.
+// Returns "" if there is no such type.
 std::string cpp_type_of(std::string_view type) {
   for (const auto& [name, cpp] : cpp_types) {
     if (name == type) return std::string(cpp);
@@ -48,7 +48,7 @@ bool is_number(std::string_view name) { return !name.empty() && std::ranges::all
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-// A statement, and the place in the file of each of its bytes.
+// A statement, and for each of its bytes the place in the file.
 struct Text {
   std::string value;
   std::vector<Place> origin;
@@ -65,7 +65,7 @@ class QueryReading {
   QueryReading(const Query& query, Checker& checker, Problems& problems)
       : query_(query), checker_(checker), problems_(problems) {}
 
-  // Nothing: a problem was added.
+  // Returns nothing after it has added a problem.
   std::optional<Function> read() {
     function_.query = &query_;
     const std::size_t before = problems_count_;
@@ -84,11 +84,12 @@ class QueryReading {
   }
 
  private:
-  // How a parameter is written in SQL: "1", "sku".
+  // A parameter, with its name or number in SQL: "1", "sku".
   struct Key {
     std::string name;
     Place place;
-    std::set<std::string> filters;  // The blocks in which the parameter is used; "" stands for outside of all blocks.
+    // The blocks in which the parameter is used; "" if it is also used outside of all blocks.
+    std::set<std::string> filters;
   };
 
   void error(Place place, std::string text) {
@@ -119,12 +120,12 @@ class QueryReading {
     }
     const auto sorts = std::ranges::count_if(query_.pieces, &Query::Piece::is_sort);
     if (!query_.sorts.empty() && sorts != 1) {
-      error(query_.sort_place, "-- sort: needs exactly one `order by $sort` in the statement, and there " +
+      error(query_.sort_place, "-- sort: needs exactly one `order by $sort` in the statement, but there " +
                                    (sorts == 0 ? std::string("is none") : "are " + std::to_string(sorts)));
     }
   }
 
-  // The text with the blocks of `mask`, and with the sort order of this number.
+  // The text with the blocks whose bits are set in `mask`, and with the sort order number `sort`.
   Text text_of(std::size_t mask, std::size_t sort) const {
     Text text;
     for (const Query::Piece& piece : query_.pieces) {
@@ -167,15 +168,15 @@ class QueryReading {
     const auto numbered = static_cast<std::size_t>(std::ranges::count_if(keys_, is_numbered));
     if (numbered != 0 && numbered != keys_.size()) {
       const auto first = std::ranges::find_if_not(keys_, is_numbered);
-      error(first->place, "the statement has $" + first->name + " beside $1: use numbers or names, and not both");
+      error(first->place, "the statement has $" + first->name + " next to $1: use either numbers or names, not both");
       return;
     }
     if (numbered != 0) {
       std::ranges::sort(keys_, {}, [](const Key& key) { return std::stoi(key.name); });
       for (std::size_t i = 0; i < keys_.size(); ++i) {
         if (keys_[i].name == std::to_string(i + 1)) continue;
-        error(keys_[i].place, '$' + keys_[i].name + " is used and $" + std::to_string(i + 1) +
-                                  " is not: parameters are numbered without gaps");
+        error(keys_[i].place, '$' + keys_[i].name + " is used, but $" + std::to_string(i + 1) +
+                                  " is not: parameters must be numbered without gaps");
         return;
       }
     }
@@ -203,7 +204,7 @@ class QueryReading {
       }
       if (within.size() != 1 || !is_number(within[0]->name)) {
         error(place, "the block " + in_quotes(filter) + " does not use $" + filter + ": it uses $" + within[0]->name +
-                         "; a block has the name of the parameter that it needs");
+                         "; a block must have the name of the parameter that it uses");
         return;
       }
       key = keys_.begin() + (within[0] - keys_.data());
@@ -223,7 +224,7 @@ class QueryReading {
     function_.variants.resize(orders * masks);
     for (std::size_t order = 0; order < orders; ++order) {
       for (std::size_t i = 0; i < masks; ++i) {
-        // The complete statement is checked first, because its mistakes include those of the variants.
+        // The statement with all blocks is checked first, because its mistakes include those of the variants.
         const std::size_t mask = masks - 1 - i;
         if (!describe(mask, order, function_.variants[order * masks + mask])) return;
       }
@@ -288,7 +289,7 @@ class QueryReading {
       return a.name == b.name && a.type == b.type;
     });
     if (!is_same) {
-      error(query_.place, "the optional blocks of " + query_.name + " change its columns: a block must not");
+      error(query_.place, "the optional blocks of " + query_.name + " change its columns, which a block must not do");
       return false;
     }
     for (std::size_t i = 0; i < described.columns.size(); ++i) {
@@ -341,7 +342,8 @@ class QueryReading {
       function_.filters.push_back(static_cast<std::size_t>(at - function_.parameters.begin()));
     }
   }
-  // $1 is named after the column that it is compared with, unless another parameter would get the same name.
+  // Names a numbered parameter, such as $1, after the column with which it is compared, unless another parameter would
+  // get the same name.
   void name_numbered() {
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       Function::Parameter& parameter = function_.parameters[i];
@@ -366,21 +368,23 @@ class QueryReading {
     const std::string kind = ':' + std::string(word_of(query_.kind));
     const bool has_rows = !described_.columns.empty();
     if (reads_rows && !has_rows) {
-      error(query_.place, kind + " reads rows, and the statement returns none: use :exec, or add `returning …` to it");
+      error(query_.place, kind + " reads rows, but the statement returns none: use :exec, or add `returning …` to it");
     } else if (!reads_rows && has_rows) {
-      error(query_.place, kind + " discards rows, and the statement returns some: " +
+      error(query_.place, kind + " discards rows, but the statement returns some: " +
                               (described_.is_readonly ? "use :one, :optional, :many or :stream"
                                                       : "leave `returning` out, or use :one, :optional or :many"));
     }
     if (query_.kind == Query::Kind::Stream && !described_.is_readonly) {
-      error(query_.place, ":stream reads, and the statement writes: use :many");
+      error(query_.place, ":stream reads, but the statement writes: use :many");
     }
     if (query_.kind == Query::Kind::Batch && (keys_.empty() || !filters_.empty())) {
-      error(query_.place, keys_.empty() ? ":batch runs the statement for each of several parameters, and it has none"
-                                        : ":batch cannot be combined with optional blocks");
+      error(query_.place, keys_.empty()
+                              ? ":batch runs the statement once for each set of parameters, but the statement "
+                                "has no parameters"
+                              : ":batch cannot be combined with optional blocks");
     }
     if (!query_.row.empty() && !reads_rows)
-      error(query_.row_place, kind + " returns no rows, and needs no type for them");
+      error(query_.row_place, kind + " returns no rows, so it needs no type for them");
   }
 
   void set_columns() {
@@ -468,13 +472,14 @@ class QueryReading {
   std::vector<Place> filter_places_;
   std::vector<std::string> switches_;
   std::vector<Key> keys_;
-  std::map<std::string, std::string> filter_of_;  // The block of each parameter.
+  // For the key of a parameter, the block that depends on the parameter.
+  std::map<std::string, std::string> filter_of_;
   std::vector<Described::Parameter> types_;
   Described described_;
   bool is_described_ = false;
 };
 
-// The generated structs and other types, each once.
+// Collects the generated structs and other types, each once, and reports names that are used twice.
 class TypeNames {
  public:
   explicit TypeNames(Problems& problems) : problems_(problems) {}
@@ -493,7 +498,8 @@ class TypeNames {
   }
   bool take(const std::string& name, Place place) {
     const auto [at, is_new] = taken_.emplace(name, place);
-    if (!is_new) problems_.add(place, name + " is another type at " + problems_.describe(at->second));
+    if (!is_new)
+      problems_.add(place, name + " is already the name of another type at " + problems_.describe(at->second));
     return is_new;
   }
 
@@ -563,10 +569,11 @@ Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, 
       problems.add({file.source, 0}, "rows.h is the header with the types of rows: give the file another name");
     const auto [same, is_new_stem] = stems.emplace(file.stem, Place{file.source, 0});
     if (!is_new_stem) {
-      problems.add({file.source, 0}, file.stem + ".h is made of " + problems.path(same->second.source) + " already");
+      problems.add({file.source, 0},
+                   file.stem + ".h is generated from " + problems.path(same->second.source) + " already");
     }
     if (file.queries.queries.empty()) {
-      problems.add({file.source, 0}, "no query: begin one with a line -- name: find_user :one");
+      problems.add({file.source, 0}, "the file has no query: begin a query with a line -- name: find_user :one");
     }
     for (const Query& query : file.queries.queries) {
       const auto [known, is_new] = names.emplace(query.name, query.place);

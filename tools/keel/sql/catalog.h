@@ -1,4 +1,4 @@
-// The queries of a program, checked by a database: the input of the code generator.
+// The queries of a program after a database has checked them: the input of the code generator.
 
 #pragma once
 
@@ -16,8 +16,8 @@
 namespace keel::sql {
 
 struct Field {
-  std::string name;  // The name of the column, or of the parameter.
-  std::string type;  // The type in C++, without std::optional.
+  std::string name;  // The name of the column or the parameter.
+  std::string type;  // The C++ type, without the std::optional.
   bool is_optional = false;
   Place place;
 
@@ -31,33 +31,35 @@ struct Struct {
   Place place;
 };
 
-// One of the statements that make up a query.
+// One of the statements that a query can become.
 struct Variant {
-  std::string text;                    // Its parameters are $1, $2, …
+  std::string text;                    // The text, with parameters $1, $2, …
   std::vector<std::size_t> arguments;  // For each parameter, its index among the function's parameters.
 };
 
 struct Function {
   struct Parameter : Field {
-    // A bool parameter that no statement uses as a value; it decides whether a block is included.
+    // Whether this is a bool parameter that only decides whether a block is included; no statement uses its value.
     bool is_switch = false;
   };
   const Query* query = nullptr;
   std::vector<Parameter> parameters;
-  // Parameters that have blocks. Each is a bit of a variant's number; the first is bit 0.
+  // The indices of the parameters that have blocks. Each of these parameters is one bit in the number of a variant; the
+  // first parameter is bit 0.
   std::vector<std::size_t> filters;
-  std::vector<Variant> variants;  // Ordered by the number of the sort order, then by the blocks.
+  std::vector<Variant> variants;  // The variants, ordered by the number of the sort order, then by the blocks.
   std::vector<Field> columns;
-  std::string row;               // The type in C++; "" when there are no rows.
-  bool is_row_declared = false;  // Whether the program declares that type itself.
-  std::string parameter_struct;  // The struct of the parameters; "" if each parameter is an argument of the function.
+  std::string row;               // The C++ type of a row; "" if the query returns no rows.
+  bool is_row_declared = false;  // Whether the program itself declares the type `row`.
+  // The name of the struct of the parameters; "" if each parameter is an argument of the function.
+  std::string parameter_struct;
   bool is_parameter_struct_declared = false;
   std::string sort;  // The enum of the query's sort orders, or "".
 };
 
 struct Catalog {
   struct File {
-    std::size_t source = 0;  // The number of the file among those of the problems.
+    std::size_t source = 0;  // The number by which `problems` identifies the file.
     std::string stem;        // "users" of users.sql
     QueryFile queries;
     std::vector<Function> functions;
@@ -65,19 +67,20 @@ struct Catalog {
   };
   std::vector<File> files;
   std::vector<Struct> rows;
-  std::vector<std::string> includes;  // The program's headers as written, in order, each once.
+  std::vector<std::string> includes;  // The program's headers to include, as written, in order, each once.
 };
 
-// The statements of one query: one for each combination of its blocks, times its sort orders. Each statement is
-// checked, and becomes a constant of the generated code.
+// The maximum number of statements of one query, which has one statement for each combination of its blocks and each of
+// its sort orders. Each of these statements is checked, and becomes a constant in the generated code.
 inline constexpr std::size_t statements_max = 512;
 inline constexpr std::size_t filters_max = 8;
 inline constexpr std::size_t sorts_max = 8;
-inline constexpr std::size_t columns_max = 40;   // The limit of data/fields.h.
-inline constexpr std::size_t arguments_max = 4;  // A struct is used for more parameters, or for optional ones.
+// The maximum number of columns in a row, which is the limit of data/fields.h.
+inline constexpr std::size_t columns_max = 40;
+inline constexpr std::size_t arguments_max = 4;  // More parameters, or optional parameters, are passed in a struct.
 
-// The files are identified by their numbers in `problems`. Mistakes are added to `problems`; then the catalog must not
-// be used.
+// Each source is identified by its number in `problems`. Adds mistakes to `problems`; if any mistake was added, do not
+// use the catalog.
 Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, Problems& problems);
 
 }  // namespace keel::sql

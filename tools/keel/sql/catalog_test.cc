@@ -166,7 +166,7 @@ TEST_F(QueriesOf, orders_are_columns_that_are_named) {
   EXPECT_EQ(said("-- name: f :many\n-- sort: nmae\nselect id from users order by $sort"),
             "a.sql:3:31: error: no such column: nmae; did you mean name?");
   EXPECT_EQ(said("-- name: f :many\n-- sort: name\nselect id from users"),
-            "a.sql:2:10: error: -- sort: needs exactly one `order by $sort` in the statement, and there is none");
+            "a.sql:2:10: error: -- sort: needs exactly one `order by $sort` in the statement, but there is none");
   EXPECT_EQ(said("-- name: f :many\n-- sort: name; drop table users\nselect id from users order by $sort"),
             "a.sql:2:10: error: expected columns: -- sort: name, users.created_at");
   EXPECT_EQ(said("-- name: f :many\n-- sort: id, id\nselect id from users order by $sort"),
@@ -196,7 +196,9 @@ TEST_F(QueriesOf, a_statement_that_is_wrong_says_where_and_what_was_meant) {
 
 TEST_F(QueriesOf, a_file_that_is_wrong_says_how_it_is_written) {
   EXPECT_EQ(said("select 1"), "a.sql:1:1: error: a statement without a name: put -- name: find_user :one above it");
-  EXPECT_EQ(said("-- nothing\n"), "a.sql:1:1: error: no query: begin one with a line -- name: find_user :one");
+  EXPECT_EQ(said("-- nothing\n"),
+            "a.sql:1:1: error: the file has no query: begin a query with a line -- name: "
+            "find_user :one");
   EXPECT_EQ(said("-- name: f\nselect 1"),
             "a.sql:1:10: error: f has no kind: after the name comes :one, :optional, :many, :stream, :exec or :batch");
   EXPECT_EQ(said("-- name: f :all\nselect 1"),
@@ -207,13 +209,13 @@ TEST_F(QueriesOf, a_file_that_is_wrong_says_how_it_is_written) {
             "a.sql:1:10: error: delete is a keyword of C++: choose another name");
   EXPECT_EQ(said("-- name: f :one\n"), "a.sql:1:10: error: f has no statement after its name");
   EXPECT_EQ(said("-- name: f :exec\ndelete from users; delete from orders;"),
-            "a.sql:2:20: error: a second statement for f: each has a line -- name: … of its own");
+            "a.sql:2:20: error: a second statement for f: each statement needs its own line -- name: …");
   EXPECT_EQ(said("-- name: f :exec\ndelete from users;\n-- name: f :exec\ndelete from orders"),
             "a.sql:3:10: error: f exists already, at a.sql:1:10");
   EXPECT_EQ(said_of_all({"-- name: f :exec\ndelete from users", "-- name: f :exec\ndelete from users"}),
             "b.sql:1:10: error: f exists already, at a.sql:1:10");
   EXPECT_EQ(said("-- name: f :one User User\nselect id, name from users"),
-            "a.sql:1:17: error: after the kind comes the type of the rows, and nothing else");
+            "a.sql:1:17: error: after the kind, only the type of the rows may follow");
   EXPECT_EQ(said("-- name: f :one\n-- parm: id int64\nselect id from users where id = $id"),
             "a.sql:2:1: error: -- parm: is not known; did you mean -- param:?");
   EXPECT_EQ(said("-- param: id int64\n-- name: f :exec\ndelete from users"),
@@ -221,52 +223,53 @@ TEST_F(QueriesOf, a_file_that_is_wrong_says_how_it_is_written) {
   EXPECT_EQ(said("-- include: api/types.h\n-- name: f :exec\ndelete from users"),
             "a.sql:1:13: error: expected a header in quotes: -- include: \"api/types.h\"");
   EXPECT_EQ(said(std::string("-- name: f :exec\ndelete from users\0", 35)),
-            "a.sql:2:18: error: a NUL byte: SQL is text");
+            "a.sql:2:18: error: a NUL byte, which SQL text must not contain");
   EXPECT_EQ(said("-- name: f :many\nselect id from users /*? a"), "good") << "a comment that SQLite takes";
 }
 
 TEST_F(QueriesOf, blocks_that_are_wrong_say_how_they_are_written) {
   EXPECT_EQ(said("-- name: f :many\nselect id from users where true /*? 1a */ and id = 1"),
-            "a.sql:2:33: error: a block begins with /*? and the name of a parameter: /*? name */");
+            "a.sql:2:33: error: a block must begin with /*? and the name of a parameter: /*? name */");
   EXPECT_EQ(said("-- name: f :many\nselect id from users where true and id = $a /*?*/"),
             "a.sql:2:45: error: no block /*? name */ ends here");
   EXPECT_EQ(
       said("-- name: f :many\nselect id from users where true /*? a */ and name = $b"),
-      "a.sql:2:42: error: the block 'a' does not use $a: it uses $b; a block has the name of the parameter that it "
-      "needs");
+      "a.sql:2:42: error: the block 'a' does not use $a: it uses $b; a block must have the name of the parameter that "
+      "it uses");
   EXPECT_EQ(said("-- name: f :many\nselect id from users where id = $a\n /*? a */ and user_id = $a"),
             "a.sql:2:33: error: $a is used outside of the block 'a', too, where it may have no value: use it only in "
             "the block");
   EXPECT_EQ(said(with_blocks(9, "")),
             "a.sql:11:10: error: f has 9 optional blocks: at most 8 are allowed; write several queries");
   EXPECT_EQ(said("-- name: f :many\nselect id from users\n /*? a */ union select name from users\n"),
-            "a.sql:1:10: error: the optional blocks of f change its columns: a block must not");
+            "a.sql:1:10: error: the optional blocks of f change its columns, which a block must not do");
 }
 
 TEST_F(QueriesOf, a_kind_that_does_not_fit_says_which_does) {
   EXPECT_EQ(
       said("-- name: f :one\ndelete from users"),
-      "a.sql:1:10: error: :one reads rows, and the statement returns none: use :exec, or add `returning …` to it");
+      "a.sql:1:10: error: :one reads rows, but the statement returns none: use :exec, or add `returning …` to it");
   EXPECT_EQ(
       said("-- name: f :exec\nselect id from users"),
-      "a.sql:1:10: error: :exec discards rows, and the statement returns some: use :one, :optional, :many or :stream");
+      "a.sql:1:10: error: :exec discards rows, but the statement returns some: use :one, :optional, :many or :stream");
   EXPECT_EQ(
       said("-- name: f :exec\ndelete from users returning id"),
-      "a.sql:1:10: error: :exec discards rows, and the statement returns some: leave `returning` out, or use :one, "
+      "a.sql:1:10: error: :exec discards rows, but the statement returns some: leave `returning` out, or use :one, "
       ":optional or :many");
   EXPECT_EQ(said("-- name: f :stream\ndelete from users returning id"),
-            "a.sql:1:10: error: :stream reads, and the statement writes: use :many");
+            "a.sql:1:10: error: :stream reads, but the statement writes: use :many");
   EXPECT_EQ(said("-- name: f :batch\ndelete from users"),
-            "a.sql:1:10: error: :batch runs the statement for each of several parameters, and it has none");
+            "a.sql:1:10: error: :batch runs the statement once for each set of parameters, but the statement "
+            "has no parameters");
   EXPECT_EQ(said("-- name: f :exec User\ndelete from users"),
-            "a.sql:1:18: error: :exec returns no rows, and needs no type for them");
+            "a.sql:1:18: error: :exec returns no rows, so it needs no type for them");
 }
 
 TEST_F(QueriesOf, parameters_that_are_wrong_say_what_is_missing) {
   EXPECT_EQ(said("-- name: f :one\nselect id from users where id = $2"),
-            "a.sql:2:33: error: $2 is used and $1 is not: parameters are numbered without gaps");
+            "a.sql:2:33: error: $2 is used, but $1 is not: parameters must be numbered without gaps");
   EXPECT_EQ(said("-- name: f :one\nselect id from users where id = $1 and name = $name"),
-            "a.sql:2:47: error: the statement has $name beside $1: use numbers or names, and not both");
+            "a.sql:2:47: error: the statement has $name next to $1: use either numbers or names, not both");
   EXPECT_EQ(said("-- name: f :one\n-- param: nmae text\nselect id from users where name = $name"),
             "a.sql:2:11: error: the statement does not use $nmae; did you mean name?");
   EXPECT_EQ(said("-- name: f :one\n-- param: a text\nselect id from users"),
@@ -327,7 +330,7 @@ TEST_F(QueriesOf, rows_of_one_name_are_one_struct) {
   EXPECT_EQ(
       said("-- name: f :many User\nselect id, name from users;\n-- name: g :exec\n-- params: User\nupdate users set "
            "name = $name where id = $id"),
-      "a.sql:3:10: error: User is another type at a.sql:1:18");
+      "a.sql:3:10: error: User is already the name of another type at a.sql:1:18");
 }
 
 // 100 queries in at most a second (bench machines are faster than the one that runs the tests).

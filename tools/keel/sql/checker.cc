@@ -10,7 +10,8 @@
 namespace keel::sql {
 namespace {
 
-// The number of insertions, deletions, substitutions and exchanges of neighbours (optimal string alignment).
+// The least number of insertions, deletions, substitutions and exchanges of neighboring letters that turns `a` into `b`
+// (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before;
   std::vector<std::size_t> above(b.size() + 1);
@@ -31,7 +32,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// A type that is read from one column (db/row.h).
+// Whether a value of the type is read from a single column (db/row.h).
 bool is_plain(std::string_view type) {
   constexpr std::string_view optional = "optional<";
   if (const std::size_t at = type.find(optional); at != type.npos && type.ends_with('>')) {
@@ -51,12 +52,12 @@ std::optional<Mistake> find_wrong_call(const Statement& statement, std::size_t c
   if (statement.call == "execute") return std::nullopt;
   if (columns == 0) {
     return Mistake{std::string(statement.call) +
-                       "() reads rows, and the statement returns none: use execute(), or add `returning …` to it",
+                       "() reads rows, but the statement returns none: use execute(), or add `returning …` to it",
                    std::nullopt};
   }
   if (columns != 1 && is_plain(statement.read_as)) {
     return Mistake{std::string(statement.call) + '<' + statement.read_as +
-                       "> reads one column, and the statement returns " + std::to_string(columns) +
+                       "> reads one column, but the statement returns " + std::to_string(columns) +
                        ": select one, or read a struct",
                    std::nullopt};
   }

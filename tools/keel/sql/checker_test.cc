@@ -40,9 +40,9 @@ TEST(WrongCall, reads_rows_where_there_are_none_or_one_value_of_several_columns)
   };
   EXPECT_EQ(mistake("execute", "", 0), "");
   EXPECT_EQ(mistake("stream", "User", 0),
-            "stream() reads rows, and the statement returns none: use execute(), or add `returning …` to it");
+            "stream() reads rows, but the statement returns none: use execute(), or add `returning …` to it");
   EXPECT_EQ(mistake("copy_out", "std::optional<std::string>", 2),
-            "copy_out<std::optional<std::string>> reads one column, and the statement returns 2: select one, or read a "
+            "copy_out<std::optional<std::string>> reads one column, but the statement returns 2: select one, or read a "
             "struct");
   EXPECT_EQ(mistake("query_one", "int", 1), "");
   EXPECT_EQ(mistake("query_one", "shop::Order", 3), "");

@@ -38,7 +38,7 @@ a statement is for.
 
   --migrations DIR   the folder of the files NNNN_name.sql
   --database NAMES   the databases that the statements are for: sqlite (default), postgres, or sqlite,postgres;
-                     with the last, each statement has to run on both
+                     with sqlite,postgres, each statement has to run on both
   --allow-none       accepts files without a statement: their queries are elsewhere (keel gen sql)
 
 SQLite checks the statements in memory. The results of PostgreSQL are in a file that belongs in the repository, so
@@ -51,9 +51,9 @@ writes the file:
   --check            prepare writes nothing, and ends with 1 when the file is not what the server says
   --prepare-by TEXT  the command that messages name in place of keel sql prepare
 
-Ends with 0 when all statements are valid, 1 when one is not, there is none, or the file for PostgreSQL is missing or
-outdated, 2 when DIR or a FILE cannot be used, or no PostgreSQL is available. CMake's keel_sql(TARGET MIGRATIONS DIR)
-runs the check on the sources of a target when they are built, and as a test.
+Ends with 0 when all statements are valid; with 1 when a statement is invalid, when there is no statement, or when the
+file for PostgreSQL is missing or outdated; with 2 when DIR or a FILE cannot be used, or no PostgreSQL is available.
+CMake's keel_sql(TARGET MIGRATIONS DIR) runs the check on the sources of a target when they are built, and as a test.
 )";
 
 struct Options {
@@ -106,12 +106,12 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
     }
   }
   if (options.migrations.empty())
-    return refuse("--migrations DIR: the folder that the service migrates from is needed");
+    return refuse("--migrations DIR is missing: name the folder with the service's migrations");
   if (options.database != "sqlite" && options.database != "postgres" && options.database != "sqlite,postgres") {
     return refuse("--database " + options.database + ": expected sqlite, postgres, or sqlite,postgres");
   }
   if ((options.is_prepare || !options.lock.empty()) && !options.has_database("postgres")) {
-    return refuse("keel sql prepare and --lock are for --database postgres");
+    return refuse("keel sql prepare and --lock are only for --database postgres");
   }
   if (options.lock.empty()) {
     options.lock = (std::filesystem::path(options.migrations) / ".." / "statements.lock").lexically_normal();
@@ -141,7 +141,7 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-// The line of the statement that contains the byte, with a caret below it; without a byte, the first line.
+// The line of the statement that contains the byte, with a caret below the byte; without a byte, the first line.
 std::string shown(std::string_view statement, std::optional<std::size_t> byte) {
   const std::size_t offset = std::min(byte.value_or(0), statement.size());
   const std::size_t begin = statement.substr(0, offset).rfind('\n') + 1;
@@ -168,14 +168,14 @@ int refuse(const Error& error, int code = was_wrong) {
   return code;
 }
 
-// The databases that are asked.
+// The checkers of the databases that are asked.
 struct Checkers {
   std::unique_ptr<Checker> sqlite;
   Verdicts verdicts;
   std::unique_ptr<VerdictChecker> postgres;
   std::unique_ptr<BothChecker> both;
   int migrations = 0;
-  bool is_lock_old = false;  // make() failed because of the file of verdicts.
+  bool is_lock_old = false;  // Whether make() failed because the file of verdicts is missing or old.
 
   Result<> make(const Options& options, const Sources::Found& found) {
     std::vector<BothChecker::Part> parts;
@@ -201,7 +201,7 @@ struct Checkers {
       if (parts.empty()) migrations = postgres->migrations();
       parts.push_back({"postgres", "PostgreSQL", postgres.get()});
     }
-    if (parts.empty()) {  // No statement is for PostgreSQL.
+    if (parts.empty()) {  // The only database is PostgreSQL, but no statement is for it.
       KEEL_TRY(const auto checksums, checksums_of(options.migrations));
       migrations = static_cast<int>(checksums.size());
     }
@@ -213,7 +213,7 @@ struct Checkers {
 struct Counts {
   std::size_t checked = 0;
   std::size_t mistakes = 0;
-  std::size_t skipped = 0;  // For another database, or unknown.
+  std::size_t skipped = 0;  // The number of statements that are for another database, or cannot be determined.
 };
 
 // Prints what is wrong with the statements.

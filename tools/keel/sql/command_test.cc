@@ -87,12 +87,13 @@ TEST_F(SqlCommand, wrong_use_ends_with_2_and_one_line) {
   };
   expect("", "keel sql: expected: keel sql check");
   expect("chekc", "keel sql: expected: keel sql check");
-  expect("check a.cc", "keel sql: --migrations DIR: ");
+  expect("check a.cc", "keel sql: --migrations DIR is missing: ");
   expect("check --migrations", "keel sql: --migrations: needs a value");
   expect("check --migrations " + folder_ / "migrations", "keel sql: no FILE is named");
   expect("check --migrations m --database oracle a.cc", "keel sql: --database oracle: expected sqlite, postgres, or");
-  expect("check --migrations m --lock l a.cc", "keel sql: keel sql prepare and --lock are for --database postgres");
-  expect("prepare --migrations m --database sqlite a.cc", "keel sql: keel sql prepare and --lock are for");
+  expect("check --migrations m --lock l a.cc",
+         "keel sql: keel sql prepare and --lock are only for --database postgres");
+  expect("prepare --migrations m --database sqlite a.cc", "keel sql: keel sql prepare and --lock are only for");
   expect("check --migrations m --check a.cc", "keel sql: --check: there is no such option");
   expect("check --frob a.cc", "keel sql: --frob: there is no such option");
   expect("check --migrations m /no/such/file.cc", "keel sql: /no/such/file.cc: ");
@@ -160,8 +161,8 @@ TEST_F(SqlCommand, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) 
   const Ran changed = keel(one);
   EXPECT_EQ(changed.code, 1);
   EXPECT_TRUE(
-      changed.out.starts_with("users.cc:1:12: error: the statement is new or has changed, and statements.lock does "
-                              "not have what PostgreSQL says about it: run " +
+      changed.out.starts_with("users.cc:1:12: error: the statement is new or has changed, so statements.lock does "
+                              "not contain PostgreSQL's description of it: run " +
                               command))
       << changed.out;
   EXPECT_NE(changed.out.find("has a statement that is in no source any more: select id, name from users"),
@@ -180,7 +181,7 @@ TEST_F(SqlCommand, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) 
   const Ran wrong = keel(prepare);
   EXPECT_EQ(wrong.code, 1);
   EXPECT_TRUE(wrong.out.starts_with("users.cc:1:37: error: column \"nmae\" does not exist")) << wrong.out;
-  EXPECT_NE(wrong.out.find("users.cc:2:10: error: query() reads rows, and the statement returns none"),
+  EXPECT_NE(wrong.out.find("users.cc:2:10: error: query() reads rows, but the statement returns none"),
             std::string::npos)
       << wrong.out;
   EXPECT_NE(wrong.out.find("users.cc:3:19: error: query_one<int> reads one column"), std::string::npos) << wrong.out;

@@ -1,4 +1,4 @@
-// The places of a contract's schemas, for messages about the structs made from them.
+// The places of a contract's schemas, for messages about the structs that are generated from the schemas.
 
 #pragma once
 
@@ -12,12 +12,12 @@ namespace keel::sql {
 
 class ContractPlaces {
  public:
-  // Reads an OpenAPI document. NotFound: the file cannot be read, or is not an OpenAPI document.
+  // Reads an OpenAPI document. Errors: NotFound: the file cannot be read, or is not an OpenAPI document.
   static Result<ContractPlaces> load(const std::string& path);
 
-  // "api.yaml:120:5" for the schema of `api::Product`; "" when there is none.
+  // Returns "api.yaml:120:5" for the schema of `api::Product`; "" if there is no such schema.
   std::string_view find(std::string_view type) const;
-  // The place of the property from which a field is generated; the place of the schema when there is no such property.
+  // The place of the property from which a field is generated; if there is no such property, the place of the schema.
   std::string_view find(std::string_view type, std::string_view field) const;
 
  private:

@@ -1,6 +1,6 @@
 // A database's description of a statement: its parameters, and the columns of its rows.
 //
-// It has the same form for every database; a Checker makes it (sql/checker.h).
+// The description has the same form for every database; a Checker makes it (sql/checker.h).
 
 #pragma once
 
@@ -12,25 +12,25 @@ namespace keel::sql {
 struct Described {
   struct Parameter {
     std::string name;          // "1", "sku"
-    std::string type;          // The type as in sql/schema.h, or "": unknown.
-    bool is_nullable = false;  // The parameter is assigned to a column that may be null, or is tested for null.
+    std::string type;          // The type as in sql/schema.h; "" if unknown.
+    bool is_nullable = false;  // Whether the parameter is assigned to a column that may be null, or is tested for null.
     // The table of the column that the parameter is assigned to or compared with, if there is one.
     std::string table;
     std::string column;
-    std::string other_type;  // A second type that the parameter is used as, which conflicts with `type`.
+    std::string other_type;  // A second type with which the parameter is used, and which conflicts with `type`; or "".
   };
   struct Column {
     std::string name;
-    std::string type;         // The type as in sql/schema.h, or "": unknown.
-    bool is_nullable = true;  // Also true if it is not known.
-    std::string table;        // The table that the values come from, if this is a column of a table.
+    std::string type;         // The type as in sql/schema.h; "" if unknown.
+    bool is_nullable = true;  // Whether the column may be null; true if this is not known.
+    std::string table;        // The table that the values come from; "" if they do not come from a column of a table.
     std::string column;
-    // Set when databases give the column different types and its type is not stated: names the types, and says how to
-    // resolve the conflict.
+    // Set if databases give the column different types and the author does not state its type: the text names the
+    // types, and says how to resolve the conflict.
     std::string conflict;
   };
-  std::vector<Parameter> parameters;  // They are in the order of their first use.
-  std::vector<Column> columns;        // Empty: the statement returns no rows.
+  std::vector<Parameter> parameters;  // The parameters, in the order of their first use.
+  std::vector<Column> columns;        // The columns; empty if the statement returns no rows.
   bool is_readonly = false;
 };
 

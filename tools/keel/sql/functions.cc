@@ -12,7 +12,7 @@ bool is_among(std::string_view name, const std::string_view (&names)[Count]) {
 
 constexpr std::string_view aggregates[] = {
     "count", "sum", "total", "avg", "group_concat", "string_agg", "json_group_array", "json_group_object"};
-// Functions whose result is null when one of the arguments is null.
+// Functions that return a text, or null if an argument is null.
 constexpr std::string_view texts[] = {"lower", "upper", "trim", "ltrim", "rtrim", "replace", "substr", "substring"};
 constexpr std::string_view never_null_texts[] = {"hex", "quote", "typeof", "char", "sqlite_version"};
 constexpr std::string_view integers[] = {"length", "instr", "sign"};
@@ -52,7 +52,7 @@ FunctionResult result_of(const Expression& call, std::span<const FunctionArgumen
   const bool has_null = std::ranges::any_of(arguments, &FunctionArgument::is_nullable);
   const bool has_none = arguments.empty();
   const std::string first = has_none ? "" : arguments[0].type;
-  // The common type of all arguments that have one.
+  // The common type of all arguments except nulls and parameters; "" if there is none.
   std::string common;
   bool is_known = true;
   for (const FunctionArgument& argument : arguments) {
@@ -94,7 +94,7 @@ FunctionResult result_of(const Expression& call, std::span<const FunctionArgumen
   if (name == "zeroblob" || name == "randomblob") return {"blob", has_null};
   if (name == "printf" || name == "format") return {"text", true};
   if (is_among(name, dates) || name == "julianday" || name == "unixepoch") {
-    // An invalid date gives null; a literal is assumed to be valid.
+    // An invalid date gives null; a literal is assumed to be a valid date.
     const bool is_certain = std::ranges::all_of(arguments, &FunctionArgument::is_literal);
     return {name == "julianday" ? "real" : name == "unixepoch" ? "int64" : "text", !is_certain};
   }

@@ -52,7 +52,7 @@ CMake's keel_sql(TARGET QUERIES FILE... MIGRATIONS DIR) runs this command.
   --namespace NAME     the namespace of the code (default: queries); its last part is the folder
   --contract DOCUMENT  the OpenAPI document from which types of the program are generated: messages name places in it
   --database NAMES     the databases that the statements are for: sqlite (default), postgres, or sqlite,postgres;
-                       with the last, each statement has to run on both
+                       with sqlite,postgres, each statement has to run on both
   --check              writes nothing; ends with 1 when a file differs from what would be written
 
 SQLite checks the statements in memory. The results of PostgreSQL are in a file that belongs in the repository, so
@@ -121,7 +121,7 @@ Result<GenArguments> parse_gen(const std::vector<std::string>& arguments) {
     *value = arguments[++i];
   }
   if (parsed.migrations.empty())
-    return refuse("--migrations DIR is missing: the folder that the service migrates from");
+    return refuse("--migrations DIR is missing: name the folder with the service's migrations");
   if (parsed.out.empty() && !parsed.is_prepare) return refuse("--out FOLDER is missing: name the folder for the files");
   if (!gen::is_namespace(parsed.space)) {
     return refuse("--namespace " + parsed.space + ": expected names with '::' between them");
@@ -131,14 +131,14 @@ Result<GenArguments> parse_gen(const std::vector<std::string>& arguments) {
   }
   const bool is_of_server = parsed.is_prepare || !parsed.lock.empty();
   if (is_of_server && !parsed.has_database("postgres")) {
-    return refuse("--prepare and --lock are for --database postgres");
+    return refuse("--prepare and --lock are only for --database postgres");
   }
   if (parsed.lock.empty()) parsed.lock = (fs::path(parsed.migrations) / "..").lexically_normal() / "queries.lock";
   if (parsed.files.empty()) return refuse("no FILE is named: expected files of queries, such as db/queries/users.sql");
   return parsed;
 }
 
-// The command that adds a missing verdict.
+// The command that adds a missing verdict to the file.
 std::string prepare_command(const GenArguments& arguments) {
   if (!arguments.prepare_by.empty()) return arguments.prepare_by;
   std::string command = "keel gen sql --prepare --database " + arguments.database + " --migrations " +
@@ -156,7 +156,7 @@ VerdictFile lock_of(const GenArguments& arguments) {
   return {arguments.lock, arguments.migrations, "the queries", prepare_command(arguments)};
 }
 
-// With --prepare there are no verdicts yet.
+// With --prepare, returns no verdicts, because the file will be written.
 Result<Verdicts> read_lock(const GenArguments& arguments) {
   if (!arguments.is_prepare) return lock_of(arguments).read();
   Verdicts none;
@@ -164,7 +164,7 @@ Result<Verdicts> read_lock(const GenArguments& arguments) {
   return none;
 }
 
-// The databases that are used.
+// The checkers of the databases that are used.
 struct Checkers {
   std::unique_ptr<Checker> sqlite;
   Verdicts verdicts;

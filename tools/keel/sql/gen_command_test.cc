@@ -117,7 +117,7 @@ TEST_F(GenSql, wrong_use_ends_with_2_and_one_line) {
   expect("--migrations db/migrations --out out --frob a.sql", "keel gen: --frob: there is no such option");
   expect("--migrations m --out out --namespace 1x a.sql", "keel gen: --namespace 1x: expected names");
   expect("--migrations m --out out --database oracle a.sql", "keel gen: --database oracle: expected sqlite");
-  expect("--migrations m --out out --prepare a.sql", "keel gen: --prepare and --lock are for --database postgres");
+  expect("--migrations m --out out --prepare a.sql", "keel gen: --prepare and --lock are only for --database postgres");
   EXPECT_EQ(generate("--help").code, 0);
 }
 
@@ -154,8 +154,8 @@ TEST_F(GenSql, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) {
   const Ran changed = generate(build);
   EXPECT_EQ(changed.code, 1);
   EXPECT_EQ(changed.out,
-            "db/queries/users.sql:2:1: error: PostgreSQL: the statement is new or has changed, and db/queries.lock "
-            "does not have what PostgreSQL says about it: run " +
+            "db/queries/users.sql:2:1: error: PostgreSQL: the statement is new or has changed, so db/queries.lock "
+            "does not contain PostgreSQL's description of it: run " +
                 command + "  select name, id from users where id = $id;\n  ^\n");
   EXPECT_EQ(generate(prepare + " --check").code, 1);
   EXPECT_EQ(text_of("db/queries.lock"), lock) << "--check writes nothing";

@@ -1,4 +1,5 @@
-// `keel gen sql` as a separate program, built before the examples, because the whole program keel takes longer.
+// `keel gen sql` as a separate program. The examples need this program before they can be compiled, and the whole
+// program keel takes longer to build.
 
 #include <string>
 #include <vector>

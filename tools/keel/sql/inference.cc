@@ -13,21 +13,24 @@
 namespace keel::sql {
 namespace {
 
-constexpr int views_max = 20;  // The limit of nested views.
+constexpr int views_max = 20;  // The maximum depth of nested views.
 
 struct Relation {
   std::string alias;
   std::vector<Value> columns;
-  std::vector<bool> is_hidden;  // This column is joined with an earlier one by `using`: a star does not include it.
+  // Whether the column is joined with an earlier column by `using`, so that a star does not include it.
+  std::vector<bool> is_hidden;
   bool has_rowid = false;
 };
 
 struct Scope {
   std::vector<Relation> relations;
-  std::vector<Value> aliases;  // The values of the items, for `order by` and `group by`.
+  // The values of the select's items, by whose aliases `order by` and `group by` can refer to them.
+  std::vector<Value> aliases;
   const Scope* outer = nullptr;
   const std::map<std::string, std::vector<Value>>* ctes = nullptr;
-  bool is_over_no_rows = false;  // An aggregate over all rows: if there are none, its columns are null.
+  // Whether the select is an aggregate over all rows: if there are no rows, the columns of the result are null.
+  bool is_over_no_rows = false;
 };
 
 std::string common_type(const std::string& a, const std::string& b) {
@@ -38,7 +41,8 @@ std::string common_type(const std::string& a, const std::string& b) {
   return a == "real" || b == "real" ? "real" : "int64";
 }
 
-// The type of a column whose rows come from two selects. "any": the types differ, and no column's declaration decides.
+// The type of a column whose rows come from two selects with these types. Returns "any" if the types differ, because no
+// declaration of a column decides.
 std::string either_type(const std::string& a, const std::string& b) {
   if (a == b || b == "null") return a;
   return a == "null" ? b : "any";
@@ -84,8 +88,8 @@ class Inference {
 
   Ctes add_ctes(Ctes ctes, const std::vector<Cte>& added, const Scope* outer) {
     for (const Cte& cte : added) {
-      // A recursive view begins with its first select, and repeats all selects until no further column becomes
-      // nullable.
+      // The columns of a recursive view are inferred from its first select, then from all selects, again and again
+      // until no further column becomes nullable.
       Select anchor = *cte.select;
       if (anchor.cores.size() > 1) anchor.cores.resize(1);
       const auto rename = [&](Values values) {
@@ -195,7 +199,7 @@ class Inference {
       for (Value& value : relation.columns) value.is_nullable = true;
     };
     for (const Source& source : from) {
-      // A table function sees the sources before it, wherever it is used.
+      // The arguments of a table function may use the sources before the function.
       Scope before = scope;
       before.relations = found;
       for (const Expression& argument : source.arguments) infer(argument, before);
@@ -330,7 +334,7 @@ class Inference {
           for (std::size_t i = 0; i < row.size() && i < into.size(); ++i) assign(row[i], *table, into[i]);
         }
         for (std::size_t i = 0; i < core.items.size() && i < into.size(); ++i) {
-          if (!core.items[i].value) break;  // A star: from here on the positions differ.
+          if (!core.items[i].value) break;  // After a star, the positions of items and columns differ.
           assign(*core.items[i].value, *table, into[i]);
         }
       }
@@ -355,7 +359,7 @@ class Inference {
     assignments(tree, all);
     for (const Expression& condition : tree.conditions) infer(condition, all);
     limits(tree.limits, nullptr, ctes);
-    return items(tree.returning, scope);  // SQLite's `returning` sees only the changed table.
+    return items(tree.returning, scope);  // SQLite's `returning` can use only the changed table.
   }
   void assignments(const StatementTree& tree, const Scope& scope) {
     const Table* const table = schema_.find(tree.table);
@@ -535,7 +539,7 @@ class Inference {
       parameters_.push(right, value("int64", false), false, true);
       return value("int64", is_nullable);
     }
-    // A whole number does not determine the type of the other operand, which may be a real number.
+    // A whole number as an operand does not determine the type of the other operand, which may be a real number.
     if (right.kind != Expression::Kind::Integer) parameters_.push(left, b, false, true);
     if (left.kind != Expression::Kind::Integer) parameters_.push(right, a, false, true);
     const bool are_numbers = (a.type.empty() || a.type == "int64" || a.type == "real" || a.type == "bool") &&

@@ -1,10 +1,10 @@
 // Infers the types of a statement's columns and parameters, and which of them may be null, by the rules of SQLite.
 //
-// SQLite itself only reports the origin of a column that is selected unchanged. The rest is inferred here from the
-// text: the null side of outer joins, aggregates over no rows, functions, subqueries, views; and, for a parameter, the
-// values that it is compared with or assigned to.
+// SQLite itself only reports the origin of a column that is selected unchanged. Everything else is inferred here from
+// the statement's text. For columns: the null side of outer joins, aggregates over no rows, functions, subqueries and
+// views. For a parameter: the values with which it is compared or to which it is assigned.
 //
-// "" stands for an unknown type, and a value may be null unless it is known not to be.
+// "" is an unknown type. A value counts as nullable unless the statement shows that it cannot be null.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace keel::sql {
 
-// Nothing: the statement contains something that is not understood.
+// Returns nothing if the statement contains syntax that the parser does not understand.
 std::optional<Described> infer(const Schema& schema, const StatementTree& statement);
 
 }  // namespace keel::sql

@@ -10,7 +10,7 @@
 namespace keel::sql {
 namespace {
 
-// The number of values in each row; nothing: unknown.
+// The number of values in each row; nothing if it is unknown.
 std::optional<std::size_t> values_of(const StatementTree& tree) {
   if (tree.select == nullptr) return 0;  // default values
   if (tree.select->cores.size() != 1) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Mistake> find_missing_columns(const Schema& schema, const Statemen
   }
   std::string missing;
   std::string names;
-  std::size_t number = 0;  // The position among the columns that the insert gives values.
+  std::size_t number = 0;  // The column's position among the columns to which an insert can give a value.
   for (const Column& column : table->columns) {
     if (column.is_generated) continue;
     const std::size_t place = number++;

@@ -1,4 +1,4 @@
-// Finds columns that an insert leaves out although they are not null and have no default.
+// Finds columns that an insert leaves out although these columns are `not null` and have no default.
 
 #pragma once
 

@@ -14,7 +14,7 @@ bool begins_word(char c) noexcept {
 }
 bool continues_word(char c) noexcept { return begins_word(c) || c == '$'; }
 
-// The position after the closing quote; a quote inside is doubled.
+// The position after the closing quote; a quote within the text is written twice.
 std::size_t skip_quoted(std::string_view text, std::size_t at, char end) noexcept {
   for (++at; at < text.size(); ++at) {
     if (text[at] != end) continue;
@@ -38,7 +38,7 @@ std::size_t skip_number(std::string_view text, std::size_t at) noexcept {
   return at;
 }
 
-// The character of a backslash and `c` in e'…'. Those with numbers, such as \x41, are not decoded.
+// The character for which a backslash and `c` stand in e'…'. Escapes with numbers, such as \x41, are not decoded.
 char unescaped(char c) noexcept {
   constexpr std::string_view letters = "bfnrt";
   const std::size_t at = letters.find(c);
@@ -96,7 +96,7 @@ std::vector<Lexeme> lexemes_of(std::string_view text) {
     }
     const std::size_t begin = at;
     const char before = at == 0 ? ' ' : text[at - 1];
-    // Of an array of PostgreSQL: tags[1], array[$1]. Elsewhere [name] is a name in quotes.
+    // Whether the bracket belongs to a PostgreSQL array: tags[1], array[$1]. Elsewhere, [name] is a quoted name.
     const bool is_of_array = c == '[' && (continues_word(before) || before == '"' || before == ']' || before == ')');
     Lexeme::Kind kind = Lexeme::Kind::Symbol;
     if (is_of_array) {

@@ -6,10 +6,10 @@
 
 namespace keel::sql {
 
-// The precedence of an operator; 0: it is not an operator.
+// The precedence of an operator; 0 if the token is not an operator.
 int strength_of(const Lexeme& lexeme, const Lexeme& next);
 
-// Words that end an item, a table or an expression, and so cannot be an alias without `as`.
+// Whether the token is a word that ends an item, a table or an expression, and so cannot be an alias without `as`.
 bool is_reserved(const Lexeme& lexeme);
 
 }  // namespace keel::sql

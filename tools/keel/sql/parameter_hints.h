@@ -1,4 +1,5 @@
-// Collects what a statement shows about its parameters: the column or value that each is compared with or assigned to.
+// Collects what a statement shows about its parameters: the columns and values with which a parameter is compared, or
+// to which it is assigned.
 
 #pragma once
 
@@ -16,19 +17,20 @@ struct Value {
   std::string name;
   std::string type;
   bool is_nullable = true;
-  std::string table;  // The table of the column, if this is a column.
+  std::string table;  // The table of the column; "" if this is the value of an expression.
   std::string column;
 };
 
 class ParameterHints {
  public:
-  // The values of `expression` have the type of `like`, and so have the parameters that they are made of.
-  // `is_assigned`: the values are assigned to that column. `is_weak`: used only if nothing else determines the type.
+  // The values of `expression` have the type of `like`, and so do the parameters from which these values come.
+  // If `is_assigned`, the values are assigned to the column `like`. If `is_weak`, the type is used only if nothing else
+  // determines the parameter's type.
   void push(const Expression& expression, const Value& like, bool is_assigned, bool is_weak = false);
-  // The entry of a parameter, which is created if necessary.
+  // Returns the entry of a parameter, which is created if necessary.
   Described::Parameter& find(const Expression& expression);
 
-  // In the order in which the parameters were found.
+  // Returns the parameters in the order in which they were found.
   std::vector<Described::Parameter> take();
 
  private:

@@ -32,7 +32,7 @@ std::uint32_t number_of(std::string_view digits) {
   return number;
 }
 
-// The byte offset of the character `position`, counted from 1.
+// The byte offset of the character number `position`, which counts from 1.
 std::optional<std::size_t> byte_of(std::string_view text, int position) {
   if (position <= 0) return std::nullopt;
   int character = 0;
@@ -48,7 +48,7 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
   });
 }
 
-// The client rejects statements that begin with one of them.
+// keel::db rejects statements that begin with one of these words.
 constexpr std::string_view control[] = {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"};
 
 bool is_reading(std::string_view text, const std::optional<StatementTree>& tree) {
@@ -133,7 +133,7 @@ class PostgresChecker final : public Checker {
       parameter.other_type.clear();
       result.parameters.push_back(std::move(parameter));
     }
-    // They are in the order of their first use.
+    // Sorts the parameters by their first use.
     std::vector<Described::Parameter> ordered;
     db::for_each_placeholder(text, [&](const db::Placeholder& placeholder) {
       const auto is_it = [&](const Described::Parameter& one) { return one.name == placeholder.name; };
@@ -193,7 +193,7 @@ class PostgresChecker final : public Checker {
   void add_columns(const PostgresLink::Description& described, const std::optional<Described>& inferred,
                    std::string_view text, Described& to) const {
     const bool has_outer_joins = has_any(text, {"left", "right", "full"});
-    // Grouping sets make columns null in some rows.
+    // Grouping sets make columns null in some of the rows.
     const bool has_grouping_sets = has_any(text, {"rollup", "cube", "grouping"});
     const bool has_all = inferred && inferred->columns.size() == described.columns.size();
     for (std::size_t i = 0; i < described.columns.size(); ++i) {

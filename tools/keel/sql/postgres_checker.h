@@ -1,9 +1,9 @@
-// A PostgreSQL server's check of a statement before it runs: the server parses and describes it in a temporary database
-// with the migrations applied.
+// Lets a PostgreSQL server check a statement before the statement runs: the server parses and describes the statement
+// in a temporary database with the migrations applied.
 //
-// Types are the server's. A column may be null, with two exceptions: a table column that is `not null` and not on the
-// optional side of an outer join, and an expression that sql/inference.h knows not to be null. The views of a schema
-// are analyzed, too.
+// The types of parameters and columns are those that the server reports. A column counts as nullable, with two
+// exceptions: a table column that is `not null` and not on the optional side of an outer join, and an expression that
+// sql/inference.h knows not to be null. The definitions of the schema's views are analyzed in the same way.
 
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace keel::sql {
 
-// `server`: see postgres/scratch.h. The error is that of db::migrate, or says that no server is available.
+// `server`: see postgres/scratch.h. Fails with the error of db::migrate, or with an error that says that no server is
+// available.
 Result<std::unique_ptr<Checker>> make_postgres_checker(const std::string& migrations, const std::string& server);
 
 }  // namespace keel::sql

@@ -8,8 +8,8 @@
 
 namespace keel::sql {
 
-// The type of a column that is read. Types without a counterpart are text, as they are read: interval,
-// arrays, enums.
+// The type of a column that is read. Types without a counterpart, such as interval, arrays and enums, are read as text,
+// so they become "text".
 std::string_view type_of_oid(db::postgres::Oid type) noexcept;
 
 }  // namespace keel::sql

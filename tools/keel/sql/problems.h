@@ -18,7 +18,7 @@ class Problems {
     std::string text;
   };
 
-  // Returns the number of the file.
+  // Adds a file; returns its number.
   std::size_t add_file(std::string path, std::string text);
   std::string_view text(std::size_t file) const noexcept { return files_[file].text; }
   const std::string& path(std::size_t file) const noexcept { return files_[file].path; }
@@ -26,10 +26,10 @@ class Problems {
   void add(Place place, std::string text) { problems_.push_back({place, std::move(text)}); }
   bool has_any() const noexcept { return !problems_.empty(); }
 
-  // "users.sql:12:30": line and column count from 1, the column in bytes.
+  // The place as "users.sql:12:30"; lines and columns count from 1, and a column counts bytes.
   std::string describe(Place place) const;
   std::size_t line(Place place) const noexcept;
-  // All of them, sorted by place: "users.sql:12:30: error: …", and the line with a caret below it.
+  // All problems, sorted by place, in this form: "users.sql:12:30: error: …", and the line with a caret below it.
   std::string describe() const;
 
  private:
@@ -41,7 +41,7 @@ class Problems {
   std::vector<Problem> problems_;
 };
 
-// The line of `text` that contains the byte, with a caret below it.
+// The line of `text` that contains the byte, with a caret below the byte.
 std::string shown_with_caret(std::string_view text, std::size_t byte);
 
 }  // namespace keel::sql

@@ -25,14 +25,14 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// A C++ type name, with `::` between its parts and optional arguments in angle brackets.
+// Whether the name is that of a C++ type, with `::` between its parts and optional arguments in angle brackets.
 bool is_type(std::string_view name) {
   return !name.empty() && (ascii::is_letter(name[0]) || name[0] == '_') && std::ranges::all_of(name, [](char c) {
     return ascii::is_alphanumeric(c) || c == '_' || c == ':' || c == '<' || c == '>' || c == ',';
   });
 }
 
-// The mark of a block: its name, "" at its end.
+// The name in the mark of a block; "" for the mark at its end; nothing for any other comment.
 std::optional<std::string_view> mark_of(std::string_view comment) {
   if (!comment.starts_with("/*?") || !comment.ends_with("*/") || comment.size() < 5) return std::nullopt;
   return trimmed(comment.substr(3, comment.size() - 5));
@@ -45,7 +45,7 @@ class Reader {
 
   QueryFile read() {
     if (const std::size_t nul = text_.find('\0'); nul != text_.npos) {
-      error(nul, "a NUL byte: SQL is text");
+      error(nul, "a NUL byte, which SQL text must not contain");
       return {};
     }
     find_marks();
@@ -111,7 +111,7 @@ class Reader {
   void mark(std::size_t offset, std::string_view name) {
     const auto next = std::ranges::find(marks_, offset, &Mark::offset) + 1;
     if (!is_open_ || query().pieces.empty()) {
-      error(offset, "a block /*? name */ is a part of a statement, and none has begun here");
+      error(offset, "a block /*? name */ is a part of a statement, but no statement has begun here");
       return;
     }
     if (name.empty()) {
@@ -120,7 +120,7 @@ class Reader {
       return;
     }
     if (!is_identifier(name)) {
-      error(offset, "a block begins with /*? and the name of a parameter: /*? name */");
+      error(offset, "a block must begin with /*? and the name of a parameter: /*? name */");
       return;
     }
     filter_ = name;
@@ -128,7 +128,7 @@ class Reader {
     ends_with_line_ = next == marks_.end() || !next->name.empty();
   }
 
-  // A comment with two dashes.
+  // Reads a comment that begins with two dashes.
   void line(std::size_t offset, std::string_view comment) {
     const std::string_view content = trimmed(comment.substr(2));
     const std::size_t colon = content.find(':');
@@ -147,7 +147,7 @@ class Reader {
       }
       return;
     }
-    // The comment belongs to the function whose name follows, or has just been read.
+    // The comment belongs to the query whose name follows it or precedes it.
     const bool follows = offset == comment_end_ || text_.substr(comment_end_, offset - comment_end_) == "\n";
     if (!follows) comment_.clear();
     comment_end_ = offset + comment.size();
@@ -294,7 +294,7 @@ class Reader {
         made.row_place = {source_, static_cast<std::size_t>(words[2].data() - text_.data())};
         made.row = words[2];
         if (!is_type(words[2]) || words.size() > 3) {
-          error(made.row_place.offset, "after the kind comes the type of the rows, and nothing else");
+          error(made.row_place.offset, "after the kind, only the type of the rows may follow");
         }
       }
     }
@@ -312,13 +312,14 @@ class Reader {
     }
     if (is_ended_) {
       if (!lexeme.is_symbol(";") && !has_said_second_) {
-        error(lexeme.offset, "a second statement for " + query().name + ": each has a line -- name: … of its own");
+        error(lexeme.offset,
+              "a second statement for " + query().name + ": each statement needs its own line -- name: …");
         has_said_second_ = true;
       }
       return;
     }
     if (lexeme.is_symbol(";")) {
-      if (!filter_.empty() && !ends_with_line_) error(filter_offset_, "the block ends after the statement");
+      if (!filter_.empty() && !ends_with_line_) error(filter_offset_, "the block must end before the statement ends");
       filter_.clear();
       is_ended_ = true;
       has_said_second_ = false;
@@ -389,9 +390,9 @@ class Reader {
   std::string comment_;
   std::size_t comment_end_ = 0;
   bool ends_with_line_ = false;
-  bool is_open_ = false;  // A query has begun.
+  bool is_open_ = false;  // Whether a query has begun.
   bool is_ended_ = false;
-  bool is_alias_ = false;  // `as` was the last token.
+  bool is_alias_ = false;  // Whether the last token was `as`.
   bool has_said_nameless_ = false;
   bool has_said_second_ = false;
 };

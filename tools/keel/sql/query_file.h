@@ -16,8 +16,8 @@
 //     /*? name */ and name = $name
 //   order by $sort, id limit $limit;
 //
-// A block begins with /*? name */ and ends with its line, or at /*?*/ if that is the next mark. It is part of the
-// statement only if its parameter has a value.
+// A block begins with /*? name */. A block ends at /*?*/ if that is the next mark, otherwise at the end of the line in
+// which the block begins. A block is part of the statement only if its parameter has a value.
 //
 // Result: the queries that were read; mistakes go to Problems.
 // Cost:   linear.
@@ -37,13 +37,13 @@ namespace keel::sql {
 
 struct Query {
   enum class Kind : std::uint8_t { One, Optional, Many, Stream, Exec, Batch };
-  // A part of the statement: each run of whitespace is reduced to one blank, comments are left out, and `origin` is the
-  // place of each byte.
+  // A part of the statement, without comments and with one blank for each run of whitespace; `origin` has the place of
+  // each byte.
   struct Piece {
     std::string text;
     std::vector<Place> origin;
-    std::string filter;    // The block that the part belongs to; "": none.
-    bool is_sort = false;  // $sort: `text` is empty, and `origin` has its place.
+    std::string filter;    // The block to which the part belongs; "" if it belongs to none.
+    bool is_sort = false;  // Whether the piece is $sort: then `text` is empty, and `origin` has the place of $sort.
   };
   struct Typed {
     std::string name;
@@ -53,17 +53,21 @@ struct Query {
 
   std::string name;
   Kind kind = Kind::One;
-  std::string row;         // The type that follows the kind.
+  std::string row;         // The C++ type of rows, which follows the kind.
   std::string parameters;  // `-- params: NewUser`
-  std::string database;    // `-- database: sqlite`: the query is only for that database; "": for all.
+  // `-- database: sqlite` says that the query is only for that database; "" if the query is for all databases.
+  std::string database;
   std::string comment;
-  std::string marks;  // `-- group` and `-- volatile`, each on a line of its own: they are appended to the statement.
+  // `-- group` and `-- volatile`, each on a separate line; these lines are appended to the statement.
+  std::string marks;
   std::vector<Typed> parameter_types;
-  std::vector<Typed> column_types;                     // `-- type: total int64`, and "total: int64".
-  std::vector<std::pair<std::string, bool>> nullable;  // "total!" is false, "note?" true.
+  // The types that `-- type: total int64` and "total: int64" state.
+  std::vector<Typed> column_types;
+  // Whether a column may be null: false for "total!", true for "note?".
+  std::vector<std::pair<std::string, bool>> nullable;
   std::vector<std::string> sorts;
   std::vector<Piece> pieces;
-  Place place;  // The place of the name.
+  Place place;  // The place of the query's name.
   Place row_place;
   Place parameters_place;
   Place sort_place;

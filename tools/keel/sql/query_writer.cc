@@ -12,7 +12,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// How a parameter is passed to a function: a text as a view.
+// The type with which a parameter is passed to a function: texts and bytes are passed as views.
 std::string argument_type(const Function::Parameter& parameter) {
   std::string type = parameter.type == "std::string"              ? "std::string_view"
                      : parameter.type == "std::vector<std::byte>" ? "std::span<const std::byte>"
@@ -79,10 +79,11 @@ class QueryWriter {
   }
 
   static std::string initializer_of(const Field& field) {
-    if (field.is_optional) return " = {}";  // The member may be left out in a braced initializer without a warning.
+    // With this initializer, the compiler does not warn if the member is left out in braces.
+    if (field.is_optional) return " = {}";
     if (field.type == "bool") return " = false";
     if (field.type == "double" || field.type.ends_with("_t")) return " = 0";
-    // A type of the program may be an enum.
+    // A type of the program may be an enum, which needs an initializer.
     return field.type.starts_with("std::") || field.type.starts_with("keel::") ? "" : " = {}";
   }
   static std::string structure(const Struct& one) {
@@ -143,7 +144,7 @@ class QueryWriter {
     }
     return parameters;
   }
-  // Chooses a name that differs from the other names within the function.
+  // Returns the field's name, with a '_' if the function already uses that name for something else.
   static std::string argument_name(const Field& field) {
     const std::string name = field.cpp_name();
     const bool is_taken = name == "db" || name == "sort" || name == "on_rows" || name == "in" || name == "number";
@@ -192,7 +193,8 @@ class QueryWriter {
     const Lines parameters = parameters_of(function, session_of(function));
     return text + gen::call(begin, "(", parameters, ");") + refusal(function, begin, parameters) + '\n';
   }
-  // A struct that is made in the call, which GCC 12 would destroy twice, does not compile.
+  // Writes an overload that makes the compiler reject a struct that is made in the call, because GCC 12 would destroy
+  // such a struct twice.
   static std::string refusal(const Function& function, const std::string& begin, Lines parameters) {
     const std::string& type = function.parameter_struct;
     if (type.empty()) return {};
@@ -212,7 +214,7 @@ class QueryWriter {
         line += c;
         continue;
       }
-      // A backslash at its end would make the next line part of the comment.
+      // A backslash at the end of the line would make the next line part of the comment.
       while (line.ends_with('\\') || line.ends_with(' ') || line.ends_with('\r')) line.pop_back();
       if (!line.empty()) text += gen::comment("", line);
       line.clear();
@@ -282,7 +284,7 @@ class QueryWriter {
         std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
   }
 
-  // From here on the compiler, and errors of the statement, report places in the file of queries.
+  // After this #line, the compiler and the errors of the statement report places in the file of queries.
   std::string at_query(const Query& query) const {
     return "#line " + std::to_string(problems_.line(query.place)) + ' ' +
            gen::literal(problems_.path(query.place.source)) + '\n';
@@ -359,21 +361,21 @@ class QueryWriter {
             query.name + "(transaction, rows);\n  co_await transaction.commit();\n  co_return changes;\n}\n\n";
   }
 
-  // Checks of a type that the program declares. Each is written once per file.
+  // Checks of a type that the program declares. Each check is written once per file.
   void write_checks(std::string& text, const Catalog::File& file, const Function& function,
                     std::set<std::string>& said) const {
     const Query& query = *function.query;
     const std::size_t before = text.size();
     if (checks_row(function)) {
       add_check(text, query, said, "keel::db::has_columns<" + function.row + ">(" + columns_name(function) + ')',
-                "a field of " + function.row + " is not a column of the statement, which gives " +
+                "a field of " + function.row + " is not a column of the statement, whose columns are " +
                     column_list(function) + at_place(contract_.find(function.row)));
       for (const Field& field : function.columns) {
         add_check(text, query, said,
                   "keel::db::reads_column<" + function.row + ", " + field.type +
                       (field.is_optional ? ", true>(" : ", false>(") + gen::literal(field.name) + ')',
                   "the column " + field.name + " is a " + field.cpp_type() + ", which " + function.row + "::" +
-                      field.name + " is not read from" + at_place(contract_.find(function.row, field.cpp_name())));
+                      field.name + " cannot be read from" + at_place(contract_.find(function.row, field.cpp_name())));
       }
     }
     if (function.is_parameter_struct_declared) {
@@ -387,7 +389,7 @@ class QueryWriter {
                                          : ", false>(") +
                       gen::literal(one.name) + ')',
                   "the parameter " + one.name + " is a " + one.cpp_type() + ", and " + function.parameter_struct +
-                      " has no field of that name that gives it" +
+                      " has no field of that name with a suitable type" +
                       at_place(contract_.find(function.parameter_struct, one.cpp_name())));
       }
     }
@@ -402,7 +404,8 @@ class QueryWriter {
     text += at_query(query);
     const std::string said_so = gen::literal(query.name + ": " + message);
     const std::string first = "static_assert(" + condition + ",\n";
-    // Formatted as by clang-format: one below the other, or both on a separate line if they fit there.
+    // The code is formatted as clang-format would format it: if the message fits only with the smaller indent, the line
+    // breaks after the parenthesis.
     constexpr std::size_t beside = 14;
     constexpr std::size_t below = 4;
     if (beside + columns_of(said_so) + 2 > gen::width && below + columns_of(said_so) + 2 <= gen::width) {

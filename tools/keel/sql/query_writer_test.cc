@@ -152,13 +152,14 @@ TEST_F(WrittenQueries, compare_types_of_the_program_at_the_line_of_the_query) {
       text.substr(at, text.find("\n\n", at) - at),
       "#line 3 \"db/queries/users.sql\"\n"
       "static_assert(keel::db::has_columns<api::User>(find_user_columns),\n"
-      "              \"find_user: a field of api::User is not a column of the statement, which gives id, note\");\n"
+      "              \"find_user: a field of api::User is not a column of the statement, whose "
+      "columns are id, note\");\n"
       "#line 3 \"db/queries/users.sql\"\n"
       "static_assert(keel::db::reads_column<api::User, std::int64_t, false>(\"id\"),\n"
-      "              \"find_user: the column id is a std::int64_t, which api::User::id is not read from\");\n"
+      "              \"find_user: the column id is a std::int64_t, which api::User::id cannot be read from\");\n"
       "#line 3 \"db/queries/users.sql\"\n"
       "static_assert(keel::db::reads_column<api::User, std::string, true>(\"note\"),\n"
-      "              \"find_user: the column note is a std::optional<std::string>, which api::User::note is not "
+      "              \"find_user: the column note is a std::optional<std::string>, which api::User::note cannot be "
       "read from\");\n"
       "#line 29 \"queries/users.cc\"");
   EXPECT_NE(text.find("keel::db::gives_parameter<api::Wanted, std::string, true, true>(\"name\")"), std::string::npos)

@@ -10,25 +10,27 @@ namespace keel::sql {
 
 struct Column {
   std::string name;
-  std::string type;  // "int64", "real", "text", "blob", "bool", "timestamp", "date", "uuid"; "" is any.
+  std::string type;  // "int64", "real", "text", "blob", "bool", "timestamp", "date" or "uuid"; "" means any type.
   bool is_nullable = true;
   bool is_generated = false;
-  bool is_said = false;      // The author has stated the type, which replaces that of the declaration.
-  bool has_default = false;  // An insert may leave the column out: it has a default, or is a row number or an identity.
+  // Whether the author of the queries states the type, which replaces the type of the declaration.
+  bool is_said = false;
+  // Whether an insert may leave the column out, because it has a default, or is a row number or an identity.
+  bool has_default = false;
 };
 
 struct Table {
   std::string name;
   std::vector<Column> columns;
   bool is_view = false;
-  std::string select;        // The select of a view.
-  bool has_trigger = false;  // The table has a trigger that runs before an insert and may set columns.
+  std::string select;        // The select of a view; "" for a table.
+  bool has_trigger = false;  // Whether the table has a trigger that runs before an insert and may set columns.
 };
 
 struct Schema {
   std::vector<Table> tables;
 
-  // Ignores case; null: there is no such column.
+  // Finds a table or a view, ignoring case; null if there is none with this name.
   const Table* find(std::string_view name) const noexcept;
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 using db::sqlite::Connection;
 
-// The text after `words` in `message`, up to `end` or its end.
+// The text after `words` in `message`, up to `end` or, without `end`, to the end of the message.
 std::optional<std::string_view> behind(std::string_view message, std::string_view words, std::string_view end = {}) {
   const std::size_t at = message.find(words);
   if (at == message.npos) return std::nullopt;
@@ -32,7 +32,7 @@ bool is_name_byte(char c) noexcept {
   return ascii::is_alphanumeric(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// The position of `name` in `text` as a whole word.
+// The position where `name` stands in `text` as a whole word.
 std::optional<std::size_t> find_word(std::string_view text, std::string_view name) {
   for (std::size_t at = 0; at + name.size() <= text.size(); ++at) {
     if (!is_same_name(text.substr(at, name.size()), name)) continue;
@@ -52,7 +52,7 @@ class SqliteChecker final : public Checker {
 
   std::optional<Mistake> check(const Statement& statement) override {
     if (const std::size_t nul = statement.text.find('\0'); nul != std::string::npos) {
-      return Mistake{"the statement has a NUL byte, after which SQLite does not read", nul};
+      return Mistake{"the statement has a NUL byte, at which SQLite stops reading", nul};
     }
     auto prepared = connection_->prepare(statement.text);
     if (!prepared) return explain(statement.text, prepared.error());
@@ -64,7 +64,7 @@ class SqliteChecker final : public Checker {
 
   std::optional<Mistake> describe(std::string_view text, Described& to) override {
     if (const std::size_t nul = text.find('\0'); nul != text.npos) {
-      return Mistake{"the statement has a NUL byte, after which SQLite does not read", nul};
+      return Mistake{"the statement has a NUL byte, at which SQLite stops reading", nul};
     }
     auto prepared = connection_->prepare(text);
     if (!prepared) return explain(text, prepared.error());
@@ -110,7 +110,7 @@ class SqliteChecker final : public Checker {
 
  private:
   Mistake explain(std::string_view text, const Error& error) const {
-    // Some errors do not come from SQLite, and its last message is not valid for them.
+    // Some errors do not come from SQLite; then SQLite's last message is about something else.
     const std::string_view message = sqlite3_errmsg(connection_->handle());
     if (sqlite3_errcode(connection_->handle()) == SQLITE_OK || !error.message().contains(message)) {
       return {std::string(error.message()), std::nullopt};
@@ -120,7 +120,7 @@ class SqliteChecker final : public Checker {
             offset >= 0 ? std::optional(static_cast<std::size_t>(offset)) : place(text, message)};
   }
 
-  // The place of the name in the message, if SQLite reports no place.
+  // If SQLite reports no place: the place of the name that the message contains.
   static std::optional<std::size_t> place(std::string_view text, std::string_view message) {
     for (const std::string_view words : {"no such table: ", "no such column: ", " has no column named "}) {
       if (const auto name = behind(message, words)) return find_word(text, *name);
@@ -207,7 +207,7 @@ Result<Schema> schema_of(Connection& connection) {
   struct Facts {
     bool is_strict = false;
     bool has_rowid = true;
-    int keys = 0;  // The number of columns in the primary key.
+    int keys = 0;  // The number of the table's columns in the primary key.
   };
   std::vector<Facts> facts;
   auto add_table = [&](const db::Row& row) {

@@ -1,4 +1,4 @@
-// SQLite's check of a statement before it runs.
+// Lets SQLite check a statement before the statement runs.
 
 #pragma once
 
@@ -10,7 +10,8 @@
 
 namespace keel::sql {
 
-// A database in memory, with the files of `migrations` applied. The error is that of db::migrate.
+// Makes a checker with a database in memory, to which the files of `migrations` are applied. Fails with the error of
+// db::migrate.
 Result<std::unique_ptr<Checker>> make_sqlite_checker(const std::string& migrations);
 
 }  // namespace keel::sql

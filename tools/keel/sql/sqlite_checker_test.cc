@@ -87,10 +87,10 @@ TEST_F(SqliteCheckerTest, wants_a_value_for_each_column_that_needs_one) {
 
 TEST_F(SqliteCheckerTest, wants_rows_where_rows_are_read) {
   EXPECT_EQ(say("delete from users", "query_many", "User"),
-            "query_many() reads rows, and the statement returns none: use execute(), or add `returning …` to it");
+            "query_many() reads rows, but the statement returns none: use execute(), or add `returning …` to it");
   EXPECT_EQ(
       say("select id, name from users", "query_many", "std::optional<std::string>"),
-      "query_many<std::optional<std::string>> reads one column, and the statement returns 2: select one, or read a "
+      "query_many<std::optional<std::string>> reads one column, but the statement returns 2: select one, or read a "
       "struct");
   EXPECT_EQ(say("select id, name from users", "query_many", "User"), "good");
 }
@@ -104,7 +104,7 @@ TEST_F(SqliteCheckerTest, refuses_what_the_service_would_refuse) {
   EXPECT_EQ(say("-- nothing", "execute"), "SQL text must contain a statement");
   EXPECT_TRUE(say("select id from users where id = ?1").starts_with("placeholders must be $1, $2, … or names"));
   EXPECT_EQ(say(std::string("select 1\0 x", 11)),
-            "the statement has a NUL byte, after which SQLite does not read:" + std::string("\0 x", 3));
+            "the statement has a NUL byte, at which SQLite stops reading:" + std::string("\0 x", 3));
 }
 
 TEST_F(SqliteCheckerTest, does_not_take_an_earlier_mistake_for_the_present_one) {

@@ -12,7 +12,8 @@ constexpr std::string_view calls[] = {"query",   "query_one", "query_optional", 
                                       "execute", "stream",    "copy_out"};
 constexpr std::string_view mark_begin = "keel sql: ";
 
-// Whether a name after this word is not a variable that is declared there.
+// Whether a name after this word is not the name of a declared variable: `return name` declares nothing, but
+// `Sql name` declares a variable.
 bool is_statement_word(std::string_view name) noexcept {
   static constexpr std::string_view words[] = {"return",   "co_return", "co_await", "co_yield", "throw",
                                                "new",      "delete",    "else",     "do",       "case",
@@ -20,7 +21,7 @@ bool is_statement_word(std::string_view name) noexcept {
   return std::ranges::find(words, name) != std::end(words);
 }
 
-// The position after the bracket that closes the one at `at`, or the end.
+// The position after the bracket that closes the bracket at `at`; the end if no bracket closes it.
 const Token* behind_brackets(const Token* at, const Token* end, std::string_view open, std::string_view close) {
   int depth = 0;
   for (; at != end; ++at) {
@@ -31,7 +32,7 @@ const Token* behind_brackets(const Token* at, const Token* end, std::string_view
   return end;
 }
 
-// The comma, the bracket or the end of the directive after the argument at `at`.
+// The token that ends the argument at `at`: a comma, a closing bracket or the end of the directive.
 const Token* end_of_argument(const Token* at, const Token* end) {
   int depth = 0;
   for (; at != end && at->kind != Kind::EndOfLine; ++at) {
@@ -86,7 +87,7 @@ void Sources::add_constant(Texts& texts, std::string_view name, Text text) {
   if (!is_new && at->second.value != text.value) at->second.is_ambiguous = true;
 }
 
-// `name = "…";`, `name[] = {"…"};`, `Sql name("…");`, `SqlFor<1> name{"…"};` and `#define NAME "…"`.
+// Finds constants: `name = "…";`, `name[] = {"…"};`, `Sql name("…");`, `SqlFor<1> name{"…"};` and `#define NAME "…"`.
 Sources::Texts Sources::constants_of(std::size_t source, const Tokens& tokens) {
   Texts found;
   const Token* const begin = tokens.data();
@@ -116,7 +117,7 @@ Sources::Texts Sources::constants_of(std::size_t source, const Tokens& tokens) {
   return found;
 }
 
-// A constant of the call's own source is preferred; otherwise all definitions in other sources must be the same.
+// Prefers a constant that the call's own source defines; otherwise all definitions in other sources must be the same.
 const Sources::Text* Sources::constant(std::size_t source, std::string_view name) const {
   if (const auto own = files_[source].constants.find(name); own != files_[source].constants.end()) {
     return own->second.is_ambiguous ? nullptr : &own->second;
@@ -131,7 +132,7 @@ const Sources::Text* Sources::constant(std::size_t source, std::string_view name
   return found;
 }
 
-// A sequence of literals and of names that stand for literals; or a single name, qualified or not.
+// The text of a sequence of literals and of names that stand for literals, or of a single name, which may be qualified.
 std::optional<Sources::Text> Sources::evaluate(std::size_t source, const Token* first, const Token* last) const {
   if (first->is("::")) ++first;
   while (last - first > 2 && first->kind == Kind::Name && first[1].is("::")) first += 2;
@@ -153,7 +154,8 @@ std::optional<Sources::Text> Sources::evaluate(std::size_t source, const Token* 
   return text;
 }
 
-// The word after "keel sql: " in the line of the byte, or in the line before if that is a comment; "": there is none.
+// The word after "keel sql: " in the byte's line, or in the line before if that line is a comment; "" if there is no
+// such word.
 std::string_view Sources::mark_at(const File& file, std::size_t offset) noexcept {
   const std::string_view text = file.text;
   const auto line_at = [&](std::size_t at) {
@@ -195,7 +197,8 @@ void Sources::find_in(std::size_t source, Found& found) const {
     if (read_as.empty() && (is_copy || name->text == "stream")) continue;
     const Token* first = at + 1;
     const Token* last = end_of_argument(first, end);
-    if (is_copy && last != end && last->is(",")) {  // If there are three arguments, the first is the transaction.
+    // With three arguments, the first is the transaction, and the second is the statement.
+    if (is_copy && last != end && last->is(",")) {
       const Token* const after = end_of_argument(last + 1, end);
       if (after != end && after->is(",")) {
         first = last + 1;

@@ -2,13 +2,14 @@
 //
 // A statement is the first argument of a member call of db::Session and db::Transaction (db/session.h): query,
 // query_one, query_optional, query_many, execute, stream; and of copy_out of db::postgres::Database, after the
-// transaction if it has one. It consists of string literals and macros that expand to some, or is a constant that any
-// of the sources initializes with them; if several constants have the same name, the one in the call's own source
-// counts.
+// transaction if it has one. The argument consists of string literals and of macros that expand to string literals, or
+// is a constant that one of the sources initializes with them; if several constants have the same name, the constant in
+// the call's own source is used.
 //
-// Calls of these names without an object, or with a lambda or nothing as the first argument, are other functions; so
-// are stream and copy_out without a type in angle brackets. A call is skipped if a comment on its line or on the line
-// before says "keel sql: skip"; "keel sql: sqlite" and "keel sql: postgres" say which database the statement is for.
+// Calls without an object, without arguments, or with a lambda as the first argument are calls of other functions.
+// Calls of stream and copy_out without a type in angle brackets are also calls of other functions. A call is skipped if
+// a comment on its line or on the line before says "keel sql: skip"; "keel sql: sqlite" and "keel sql: postgres" name
+// the database that the statement is for.
 
 #pragma once
 
@@ -27,16 +28,16 @@ namespace keel::sql {
 
 // A byte of a source.
 struct Place {
-  std::size_t source = 0;  // The number of the source, in the order in which they were added.
+  std::size_t source = 0;  // The number of the source, in the order in which the sources were added.
   std::size_t offset = 0;
 };
 
 struct Statement {
   std::string text;
-  std::vector<Place> origin;  // The place of each byte, and of the closing quote.
+  std::vector<Place> origin;  // The place of each byte of `text`, and of the closing quote.
   std::string_view call;      // "query_one".
-  std::string read_as;        // The text between the call's angle brackets, without blanks.
-  // The only database that the statement is for, "sqlite" or "postgres"; "": all databases of the program.
+  std::string read_as;        // The text between the angle brackets of the call, without blanks.
+  // The only database that the statement is for, "sqlite" or "postgres"; "" if it is for all databases of the program.
   std::string database = {};
 };
 
@@ -58,18 +59,18 @@ class Sources {
     std::vector<Statement> statements;
     std::vector<Unknown> unknown;
   };
-  // The statements of all added sources, in their order.
+  // Finds the statements of all added sources, in the order of the sources.
   Found find() const;
 
   std::size_t count() const noexcept { return files_.size(); }
-  // "users.cc:12:30": line and column count from 1, the column in bytes.
+  // The place as "users.cc:12:30"; lines and columns count from 1, and a column counts bytes.
   std::string describe(const Place& place) const;
 
  private:
   struct Text {
     std::string value;
     std::vector<Place> origin;
-    bool is_ambiguous = false;  // Whether several constants have that name.
+    bool is_ambiguous = false;  // Whether several constants have the same name.
   };
   using Texts = std::map<std::string, Text, std::less<>>;
   struct File {
@@ -88,7 +89,7 @@ class Sources {
   void find_in(std::size_t source, Found& found) const;
   static std::string_view mark_at(const File& file, std::size_t offset) noexcept;
 
-  std::deque<File> files_;  // Tokens are views into their file, which must not move.
+  std::deque<File> files_;  // A deque does not move its elements, which are files; tokens are views into these files.
 };
 
 }  // namespace keel::sql

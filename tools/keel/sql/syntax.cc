@@ -11,7 +11,7 @@ namespace keel::sql {
 namespace {
 
 constexpr int tree_levels_max = 200;
-constexpr int operators_max = 1000;  // The number of operators in one expression; this is SQLite's own limit.
+constexpr int operators_max = 1000;  // The maximum number of operators in one expression, which is also SQLite's limit.
 
 class Parser {
  public:
@@ -248,7 +248,9 @@ class Parser {
     source.is_natural = is_natural;
     if (take_symbol("(")) {
       if (!at().is("select") && !at().is("values") && !at().is("with")) {
-        is_bad_ = true;  // A join in parentheses is not supported, because its sides would have to be distinguished.
+        // A join in parentheses is not supported, because the parser would have to distinguish the sides of such a
+        // join.
+        is_bad_ = true;
         return;
       }
       source.select = select();
@@ -425,7 +427,7 @@ class Parser {
     if (is_like && take("escape")) one.children.push_back(expression(strength + 1));
     return one;
   }
-  // Reads the type after `::` of PostgreSQL: "bigint", "timestamp(3) with time zone", "int[]".
+  // Reads the type after PostgreSQL's `::`, such as "bigint", "timestamp(3) with time zone" or "int[]".
   std::string type_name() {
     std::string type = lower_of(table_name());
     const bool is_time = type == "timestamp" || type == "time";
@@ -463,7 +465,7 @@ class Parser {
       }
       expect(take_symbol(")"));
     } else {
-      is_bad_ = true;  // The right-hand side is a table, which is not supported here.
+      is_bad_ = true;  // The right-hand side of `in` is a table, which is not supported.
     }
     return one;
   }
@@ -519,7 +521,8 @@ class Parser {
       expect(take("then"));
       one.children.push_back(expression());
     }
-    one.is_filtered = has_subject;  // The first of `others` is compared with the rest.
+    // If true, the first expression in `others` is the subject, which is compared with the other expressions.
+    one.is_filtered = has_subject;
     if (take("else")) {
       one.has_else = true;
       one.children.push_back(expression());
@@ -619,7 +622,7 @@ class Parser {
       expect(take("by"));
       for (Expression& one : ordered()) found.push_back(std::move(one));
     }
-    // The frame, or the name of another window.
+    // Skips the frame or the name of another window.
     while (!is_bad_ && !at().is_symbol(")")) {
       expect(at().kind == Lexeme::Kind::Word || at().kind == Lexeme::Kind::Number);
       advance();

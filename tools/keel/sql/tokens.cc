@@ -34,7 +34,7 @@ class Scanner {
 
   char peek(std::size_t ahead = 0) const noexcept { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
   bool sees(std::string_view text) const noexcept { return source_.substr(at_, text.size()) == text; }
-  // The size of a line splice (a backslash and the line end) at `at`; 0: there is none.
+  // The size of a line splice (a backslash and the end of the line) at `at`; 0 if there is none.
   std::size_t splice(std::size_t at) const noexcept {
     if (at >= source_.size() || source_[at] != '\\') return 0;
     if (source_.substr(at + 1, 1) == "\n") return 2;
@@ -108,7 +108,7 @@ class Scanner {
     add(Kind::Character, from);
   }
 
-  // It is called at the opening quote. An unclosed literal ends with its line.
+  // Call this function at the opening quote. An unclosed literal ends with its line.
   void text(std::size_t from) {
     Token made{Kind::Text, {}, from};
     ++at_;
@@ -153,7 +153,7 @@ class Scanner {
     made.origin.push_back(static_cast<std::uint32_t>(origin));
   }
 
-  // It is called at a backslash that is followed by a byte.
+  // Call this function at a backslash that is followed by a byte.
   void escape(Token& made) {
     const std::size_t from = at_;
     const char c = source_[at_ + 1];
@@ -170,7 +170,7 @@ class Scanner {
     } else if (c == 'u' || c == 'U') {
       append_utf8(made, digits(16, c == 'u' ? 4 : 8), from);
     } else {
-      append(made, c, from);  // A quote, a backslash, a question mark.
+      append(made, c, from);
     }
   }
   // Reads at most `count` digits, or any number between braces.
@@ -234,7 +234,7 @@ class Scanner {
   std::vector<Token> tokens_;
   bool is_line_blank_ = true;
   bool in_directive_ = false;
-  bool is_define_ = false;  // The next name is the one being defined.
+  bool is_define_ = false;  // Whether the next name is the name that a #define defines.
 };
 
 }  // namespace

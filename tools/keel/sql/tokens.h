@@ -1,7 +1,7 @@
 // Splits C++ source into tokens: as much of the language as is needed to find SQL in it.
 //
 // The preprocessor is not run: text between #if and #endif is included, macros are names, and the lines of #include,
-// #pragma, #line, #error and #warning are left out. Any bytes are tokens of some kind; there are no errors.
+// #pragma, #line, #error and #warning are left out. All bytes belong to tokens of some kind, so there are no errors.
 //
 // Lifetime: tokens are views into the source.
 // Cost:     linear.
@@ -19,7 +19,7 @@ namespace keel::sql {
 struct Token {
   enum class Kind : std::uint8_t {
     Name,         // An identifier or a keyword.
-    Define,       // The name after #define. Its text follows as tokens, and then EndOfLine.
+    Define,       // The name after #define. The macro's text follows as tokens, then EndOfLine.
     Number,       // With its suffix.
     Text,         // A string literal.
     Character,    // A character literal.
@@ -27,7 +27,7 @@ struct Token {
     EndOfLine,    // The end of a preprocessor directive.
   };
   Kind kind;
-  std::string_view text;  // The text as it is written, with prefix and quotes.
+  std::string_view text;  // The text as written, with prefix and quotes.
   std::size_t offset;     // The offset in the source.
   // For Text: the bytes that the literal represents, and the place in the source of each byte and of the closing quote.
   std::string value = {};

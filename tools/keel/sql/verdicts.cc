@@ -15,7 +15,7 @@
 namespace keel::sql {
 namespace {
 
-// The lines of a list or an object.
+// Writes the lines of a list or an object.
 class List {
  public:
   List(std::string& text, const char* margin) : text_(text), margin_(margin) {}
@@ -112,7 +112,7 @@ std::optional<Mistake> VerdictChecker::check(const Statement& statement) {
   Described described;
   auto mistake = describe(text.text, described);
   if (!mistake) return find_wrong_call(statement, described.columns.size());
-  // Only files of queries have blocks.
+  // A statement in a C++ source cannot have blocks, so leave out this advice.
   const std::size_t block = mistake->text.find(", or write a block ");
   if (block != std::string::npos) mistake->text.resize(block);
   if (mistake->offset) mistake->offset = text.offsets[*mistake->offset];
@@ -127,8 +127,8 @@ std::optional<Mistake> VerdictChecker::describe(std::string_view text, Described
   } else {
     const auto known = std::ranges::find(verdicts_.statements, text, &Verdict::text);
     if (known == verdicts_.statements.end()) {
-      return Mistake{"the statement is new or has changed, and " + file_ +
-                         " does not have what PostgreSQL says about it: run " + cure_,
+      return Mistake{"the statement is new or has changed, so " + file_ +
+                         " does not contain PostgreSQL's description of it: run " + cure_,
                      std::nullopt};
     }
     used_.find(text)->second = true;
@@ -156,7 +156,7 @@ std::optional<Mistake> VerdictChecker::set_type(std::string_view table, std::str
     if (auto mistake = server_->set_type(table, column, type)) return mistake;
     if (!is_known) verdicts_.typed.push_back(name);
   } else if (!is_known) {
-    return Mistake{file_ + " does not have what PostgreSQL says about the column " + name + ": run " + cure_,
+    return Mistake{file_ + " does not contain PostgreSQL's description of the column " + name + ": run " + cure_,
                    std::nullopt};
   }
   types_[name] = type;
@@ -193,7 +193,8 @@ Result<> VerdictFile::write(const Verdicts& verdicts, bool is_check) const {
   const std::string text = verdicts.write();
   if (gen::read_file(path) == text) return {};
   if (is_check) {
-    return Error::text(Code::FailedPrecondition, path + " is not what PostgreSQL says now: run " + command);
+    return Error::text(Code::FailedPrecondition,
+                       path + " does not match PostgreSQL's current descriptions: run " + command);
   }
   std::ofstream out(path, std::ios::binary);
   out << text;

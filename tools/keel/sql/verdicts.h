@@ -1,9 +1,9 @@
-// PostgreSQL's descriptions of the queries of a program, stored in a file next to them (db/queries.lock), or of the
-// statements in its C++ sources (db/statements.lock), so that a build needs no server.
+// PostgreSQL's descriptions of the queries of a program, stored in a file next to the queries (db/queries.lock), or of
+// the statements in its C++ sources (db/statements.lock), so that a build needs no server.
 //
-// The file has the checksum of each migration, and for each statement its text, parameters and columns. A verdict is
-// valid only while the migrations and the statement are unchanged, to the byte. The file is JSON, sorted and indented:
-// the same queries give the same bytes, and changes are readable in a diff.
+// The file contains the checksum of each migration, and the text, parameters and columns of each statement. A verdict
+// is valid only as long as no byte of the migrations and of the statement changes. The file is JSON, sorted and
+// indented: the same queries always give the same file, and a diff of two versions of the file is readable.
 
 #pragma once
 
@@ -36,30 +36,31 @@ struct Verdict {
 struct Verdicts {
   std::string database = "postgres";
   int version = 1;
-  std::map<std::string, std::string> migrations;  // SHA-256, by file name.
-  std::vector<std::string> typed;                 // Columns that a line `-- type:` names, such as "accounts.state".
+  std::map<std::string, std::string> migrations;  // The SHA-256 checksums of the migrations, by file name.
+  std::vector<std::string> typed;                 // The columns that `-- type:` lines name, such as "accounts.state".
   std::vector<Verdict> statements;                // Sorted by text.
 
-  // InvalidArgument: the text is not such a file, or was written by another version of keel.
+  // Errors: InvalidArgument: the text is not a file of verdicts, or was written by another version of keel.
   static Result<Verdicts> read(std::string_view json);
   std::string write() const;
 };
 
-// The file, and the words that messages about it need.
+// The file of verdicts, and the words that messages about the file need.
 struct VerdictFile {
   std::string path;
   std::string migrations;  // The folder.
   std::string subject;     // "the queries"
   std::string command;     // The command that writes the file.
 
-  // FailedPrecondition: the file is missing, cannot be read, or was written for other migrations.
+  // Errors: FailedPrecondition: the file is missing, cannot be read, or was written for other migrations.
   Result<Verdicts> read() const;
-  // Writes it if it differs; FailedPrecondition: `is_check`, and it differs.
+  // Writes the file if it differs from `verdicts`; FailedPrecondition: `is_check` is true, and the file differs.
   Result<> write(const Verdicts& verdicts, bool is_check) const;
 };
 
-// Answers from `verdicts`. With `server`, it asks the server instead, and stores the results in `verdicts`, which must
-// outlive the checker. `file` and `cure` are for mistakes: the file's name, and the command that rewrites it.
+// Answers from `verdicts`. With a `server`, the checker asks the server instead, and stores the results in `verdicts`,
+// which must outlive the checker. The messages of mistakes contain `file`, the name of the file, and `cure`, the
+// command that rewrites it.
 class VerdictChecker final : public Checker {
  public:
   VerdictChecker(Verdicts& verdicts, std::unique_ptr<Checker> server, std::string file, std::string cure);
@@ -69,7 +70,7 @@ class VerdictChecker final : public Checker {
   std::optional<Mistake> describe(std::string_view text, Described& to) override;
   std::optional<Mistake> set_type(std::string_view table, std::string_view column, std::string_view type) override;
 
-  // The texts of stored verdicts that no query uses.
+  // The texts of the stored verdicts that no query has used.
   std::vector<std::string> unused() const;
 
  private:
@@ -78,7 +79,8 @@ class VerdictChecker final : public Checker {
   const std::string file_;
   const std::string cure_;
   std::map<std::string, bool, std::less<>> used_;
-  std::map<std::string, std::string, std::less<>> types_;  // The declared types, by "table.column" in lower case.
+  // The types that set_type() has stated, by "table.column" in lower case.
+  std::map<std::string, std::string, std::less<>> types_;
 };
 
 // Checks that the migrations of `folder` are those for which the verdicts were made; the error names a file that

@@ -80,10 +80,11 @@ TEST(Verdicts, that_are_missing_are_a_mistake_with_the_command_that_gets_them) {
   VerdictChecker file_only = reading(none);
   Described ignored;
   EXPECT_EQ(file_only.describe("select 1", ignored)->text,
-            "the statement is new or has changed, and db/queries.lock does not have what PostgreSQL says about it: run "
+            "the statement is new or has changed, so db/queries.lock does not contain PostgreSQL's description of "
+            "it: run "
             "the command");
   EXPECT_EQ(file_only.set_type("users", "state", "text")->text,
-            "db/queries.lock does not have what PostgreSQL says about the column users.state: run the command");
+            "db/queries.lock does not contain PostgreSQL's description of the column users.state: run the command");
 
   Verdicts some;
   some.statements.push_back({"select 3", true, {}, {}});

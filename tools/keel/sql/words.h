@@ -30,7 +30,8 @@ inline std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// "; did you mean users?", or all existing names after `list`: "; the tables are orders, users".
+// Returns "; did you mean users?" or, if no name is close, `list` and all existing names: "; the tables are orders,
+// users".
 inline std::string meant(std::string_view name, const std::vector<std::string>& known, std::string_view list) {
   if (const std::string_view near = nearest(name, known); !near.empty()) {
     return "; did you mean " + std::string(near) + "?";

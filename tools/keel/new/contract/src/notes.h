@@ -1,4 +1,4 @@
-// The operations of the tag "notes" in api.yaml, on a database.
+// The operations of the tag "notes" in api.yaml, which store notes in a database.
 
 #pragma once
 

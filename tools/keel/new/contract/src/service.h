@@ -1,4 +1,4 @@
-// The service: its parts, what they need, and the routes of all of them.
+// The service: creates its parts with the objects that they need, and adds the routes of all parts.
 
 #pragma once
 

@@ -40,7 +40,7 @@ void Notes::mount(http::Router& router) {
 }
 
 Task<http::Response> Notes::create(http::Request& request) {
-  const auto draft = co_await request.json<NewNote>();  // 422 with everything that is wrong
+  const auto draft = co_await request.json<NewNote>();  // An invalid body gets 422 with all violations.
   const db::Written written = co_await database_.execute("insert into notes (text) values ($text)", draft);
   co_return http::Response::json(http::Status::Created, Note{written.last_insert_id, draft.text})
       .header("Location", "/notes/" + std::to_string(written.last_insert_id));
@@ -54,7 +54,7 @@ Task<http::Response> Notes::list(http::Request& request) {
 }
 
 Task<http::Response> Notes::find(http::Request& request) {
-  const auto id = co_await request.path_param<std::int64_t>("id");  // 400 when it is not a number
+  const auto id = co_await request.path_param<std::int64_t>("id");  // An `id` that is not a number gets 400.
   const auto note = co_await database_.query_optional<Note>("select id, text from notes where id = $1", id);
   if (!note) co_return http::refuse(http::Status::NotFound, "no note has this number");
   co_return http::Response::json(*note);
