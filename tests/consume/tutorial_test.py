@@ -97,7 +97,7 @@ class TheTutorial(unittest.TestCase):
         self.assertEqual(len(steps), 5, "the blocks of section 4: a step was added or removed")
         (notes_h, the_class), (service_h, construction), (notes_cc, mount), (list_words, the_list), (_, added) = steps
 
-        old, new = re.search(r"In `src/notes\.h` replace `(#include .*?)` with `(#include .*?)`, and the class", notes_h).groups()
+        old, new = re.search(r"In `src/notes\.h` replace `(#include .*?)` with `(#include .*?)`, and replace the class", notes_h).groups()
         self.replace("src/notes.h", old, new)
         self.replace("src/notes.h", definition(self.project.read("src/notes.h"), "class Notes {"), the_class)
 

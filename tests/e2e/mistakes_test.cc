@@ -163,7 +163,7 @@ TEST_F(Mistakes, ports_in_use_are_all_told_in_one_start) {
   EXPECT_EQ(service.output(), "");
   const std::vector<std::string> said = lines(service.errors());
   ASSERT_EQ(said.size(), 3u) << service.errors();
-  const std::string remedy = ": another process listens there: stop it (ss -ltnp names it), or change ";
+  const std::string remedy = ": another process listens there: stop it (ss -ltnp shows its name), or change ";
   EXPECT_TRUE(said[0].starts_with("fullstack: admin listener (monitoring.metrics)" + remedy +
                                   "monitoring.metrics.export_port: "))
       << said[0];
@@ -190,7 +190,7 @@ TEST_F(Mistakes, a_port_that_two_listeners_of_the_service_have_is_told_as_such) 
 TEST_F(Mistakes, a_unix_socket_in_use_is_one_line_with_the_program_that_finds_its_process) {
   const Taken http(Address::parse("unix:" + folder_ / "http.sock").value());
   const Taken admin(Address::parse("unix:" + folder_ / "admin.sock").value());
-  const std::string remedy = ": another process listens there: stop it (ss -lxp names it), or change ";
+  const std::string remedy = ": another process listens there: stop it (ss -lxp shows its name), or change ";
 
   expect_no_start("network.http" + remedy + "network.http.address: ",
                   {"--network.http.address=unix:" + folder_ / "http.sock"});

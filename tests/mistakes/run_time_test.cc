@@ -220,14 +220,16 @@ TEST(Mistakes, at_the_start_name_the_place_and_the_cure) {
 
 TEST(Mistakes, in_migrations_name_the_place_and_the_cure) {
   check({
-      {"a file of another name", migrate({{"users.sql", "select 1;"}}), "users.sql: ", "files are named NNNN_name.sql"},
+      {"a file of another name", migrate({{"users.sql", "select 1;"}}), "users.sql: ",
+       "files must be named "
+       "NNNN_name.sql"},
       {"a number left out", migrate({{"0001_a.sql", "select 1;"}, {"0003_c.sql", "select 1;"}}),
-       "0003_c.sql follows number 0001", "files are numbered without gaps"},
+       "0003_c.sql follows number 0001", "files must be numbered without gaps"},
       {"a number used twice", migrate({{"0001_a.sql", "select 1;"}, {"0001_b.sql", "select 1;"}}),
        "0001_a.sql and 0001_b.sql have the same number", "give the later one the next free number"},
       {"wrong SQL", migrate({{"0001_a.sql", "-- a\ncreate tabel a (b);\n"}}), "0001_a.sql:2: ", "near \"tabel\""},
       {"a transaction of one's own", migrate({{"0001_a.sql", "begin;\nselect 1;\ncommit;\n"}}),
-       "0001_a.sql:1: ", "a statement here must not change transactions, settings or files"},
+       "0001_a.sql:1: ", "this SQL text must not contain a statement that changes transactions, settings or files"},
   });
 }
 
@@ -242,7 +244,7 @@ TEST(Mistakes, in_the_wiring_name_the_place_and_the_cure) {
        "run_time_test.cc:", "move the code that they share into a separate service"},
       {"a service that outlives what it needs",
        wire([](app::Container& c) { c.singleton<Clock>().scoped<Users>().singleton<Api>(); }),
-       "run_time_test.cc:", "Api would outlive it; make it scoped too"},
+       "run_time_test.cc:", "Api would outlive the service that it needs, so it must be scoped too"},
       {"a service that is there twice", wire([](app::Container& c) { c.singleton<Clock>().singleton<Clock>(); }),
        "is provided twice, first at run_time_test.cc:", "remove one"},
   });
@@ -251,7 +253,7 @@ TEST(Mistakes, in_the_wiring_name_the_place_and_the_cure) {
 TEST(Mistakes, in_routes_name_the_place_and_the_cure) {
   check({
       {"a pattern without a slash", route([](http::Router& r) { r.get("users", hello); }),
-       "run_time_test.cc:", "begins with '/'"},
+       "run_time_test.cc:", "a pattern must begin with '/'"},
       {"two handlers for one", route([](http::Router& r) { r.get("/a/{id}", hello).get("/a/{id}", hello); }),
        "run_time_test.cc:", "one handler for each method; its GET was added at "},
       {"two names of one parameter", route([](http::Router& r) { r.get("/a/{id}", hello).post("/a/{name}", hello); }),
@@ -259,7 +261,7 @@ TEST(Mistakes, in_routes_name_the_place_and_the_cure) {
       {"a type that is none", route([](http::Router& r) { r.post("/a", hello, {.consumes = {"json"}}); }),
        "run_time_test.cc:", "\"json\": a route must consume"},
       {"a host with its port", route([](http::Router& r) { r.host("a.example:80").get("/", hello); }),
-       "run_time_test.cc:", "a host must be a name without port"},
+       "run_time_test.cc:", "a host must be a name without a port"},
       {"a route after the start", route([](http::Router& r) {
          r.seal();
          r.get("/late", hello);
@@ -453,13 +455,13 @@ TEST(Mistakes, in_sql_that_runs_name_the_place_and_the_cure) {
       {"a row that is there already", served.get("/sql/unique"),
        "run_time_test.cc:", "UNIQUE constraint failed: people.name"},
       {"NULL read as a number", served.get("/sql/read-null"),
-       "run_time_test.cc:", "column 'age' is NULL, read as an integer: read it as a std::optional"},
+       "run_time_test.cc:", "column 'age' is NULL, but is read as an integer: read it as a std::optional"},
       {"a text read as a number", served.get("/sql/read-text"),
-       "run_time_test.cc:", "column 'name' is text, read as an integer"},
+       "run_time_test.cc:", "column 'name' is text, but is read as an integer"},
       {"a number that its type cannot hold", served.get("/sql/read-large"),
        "run_time_test.cc:", "column 'level': 300 does not fit"},
       {"a column beyond the last", served.get("/sql/beyond"),
-       "run_time_test.cc:", "column 2 is read from a row with 2 columns (id, name), counted from 0"},
+       "run_time_test.cc:", "column 2 is read from a row with 2 columns (id, name); columns are counted from 0"},
       {"a transaction by statement", served.get("/sql/begin"),
        "run_time_test.cc:", "begin a transaction with begin() of the database"},
       {"a savepoint by statement", served.get("/sql/savepoint"),
@@ -476,8 +478,9 @@ TEST(Mistakes, in_sql_that_runs_name_the_place_and_the_cure) {
 TEST(Mistakes, on_a_pool_name_the_place_and_the_cure) {
   Served served;
   check({
-      {"a descriptor", served.get("/pool/wait"), "run_time_test.cc:", "resume_on() its loop first"},
-      {"a file", served.get("/pool/file"), "run_time_test.cc:", "resume_on() its loop first"},
+      {"a descriptor", served.get("/pool/wait"),
+       "run_time_test.cc:", "first co_await resume_on() with the loop of a worker"},
+      {"a file", served.get("/pool/file"), "run_time_test.cc:", "first co_await resume_on() with the loop of a worker"},
   });
 }
 
@@ -490,21 +493,24 @@ TEST(Mistakes, in_handlers_name_the_place_and_the_cure) {
       {"the length of a body that is there", served.get("/length"),
        "run_time_test.cc:", "the length of any other body is known"},
       {"a lazy service that was not made", served.get("/wire/lazy"),
-       "run_time_test.cc:", "Clock; resolve() makes a lazy one"},
+       "run_time_test.cc:", "Clock; resolve() makes a lazy service"},
       {"an object that a scope does not expect", served.get("/wire/give"),
        "run_time_test.cc:", "declared with Container::given()"},
       {"two tasks that accept", served.get("/accept"), "run_time_test.cc:", "only one task may accept at a time"},
-      {"a cookie with a comma", served.get("/cookie"), "run_time_test.cc:", "encode it"},
-      {"more bytes than were announced", served.get("/long"), "run_time_test.cc:", "more bytes than the length"},
+      {"a cookie with a comma", served.get("/cookie"), "run_time_test.cc:", "encode the value"},
+      {"more bytes than were announced", served.get("/long"),
+       "run_time_test.cc:", "more bytes than the announced length"},
       {"settings of another type", served.get("/settings"),
-       "run_time_test.cc:", "the type that the configuration was loaded as"},
+       "run_time_test.cc:", "the type into which the configuration was loaded"},
       {"a route that is added in a handler", served.get("/route"), "run_time_test.cc:", "add all routes before"},
       {"a counter without its ending", served.get("/metric"), "visits", "must end in _total"},
-      {"a token that can be guessed", served.get("/token"), "random_token()", "fewer than 16 bytes"},
+      {"a token that can be guessed", served.get("/token"), "random_token()", "called for 16 to 64 bytes"},
       {"a pool that is not there", served.get("/pool"), "pool imagse",
        "request it in the constructor of the service, and keep the reference"},
       {"a wait for a job", served.get("/job"), "run_time_test.cc:", "in a task, await completion(handle)"},
-      {"serve() in a handler", served.get("/serve"), "App::serve()", "call it before run(), where the service is made"},
+      {"serve() in a handler", served.get("/serve"), "App::serve()",
+       "call it before run(), in the code that sets up "
+       "the service"},
   });
 }
 
