@@ -26,7 +26,7 @@ help:
 	@echo 'make messages-seeds        1,000 simulated seeds of messages and sessions over connections that break (seconds, and the build)'
 	@echo 'make abuse                 attacks by malicious clients on both engines, and their effect on other clients (as root, 45 minutes)'
 	@echo 'make mutation              put known bugs into the sources, one by one; the tests have to find each (half an hour)'
-	@echo 'make fuzz                  ten million inputs for each fuzzer, and an hour of the whole server in the simulation (hours)'
+	@echo 'make fuzz                  ten million inputs for each fuzzer, and an hour for each that runs a whole server in the simulation (hours)'
 	@echo 'make asan                  the tests that use several threads under GCC'"'"'s AddressSanitizer (7 minutes)'
 	@echo 'make dev-check             keel new, and 20 rebuilds of keel dev under load; no request may fail; and the tutorial, step by step (minutes)'
 	@echo 'make build-cost            examples/orders against an installed Keel: time to compile, and again after one change (a minute)'
@@ -131,8 +131,8 @@ fuzz:
 	@scripts/setup build test dev
 	@cmake --preset clang
 	@cmake --build --preset clang -j$(jobs) --target fuzzers
-	@scripts/fuzz --seconds 3600 http_server_fuzz
-	@scripts/fuzz --runs 10000000 $$(sed -e 's|.*/||' -e '/http_server_fuzz/d' build/clang/fuzzers.txt)
+	@scripts/fuzz --seconds 3600 http_server_fuzz contract_files_fuzz
+	@scripts/fuzz --runs 10000000 $$(sed -e 's|.*/||' -e '/http_server_fuzz/d' -e '/contract_files_fuzz/d' build/clang/fuzzers.txt)
 
 asan:
 	@scripts/setup build test dev

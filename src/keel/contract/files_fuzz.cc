@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "keel/base/check.h"
+#include "keel/contract/files.h"
 #include "keel/contract/input.h"
 #include "keel/contract/response.h"
 #include "keel/contract/routes.h"
@@ -117,15 +118,13 @@ struct Service {
   std::optional<http::TestServer> server;
 };
 
-void check(std::string_view form) {
-  Service service;
-  for (const std::string_view path : {"/open", "/closed"}) {
-    const std::string whole = service.post(path, form, form.size() + 1);
-    const std::string_view status = std::string_view(whole).substr(0, 3);
-    KEEL_CHECK(status == "200" || status == "400" || status == "413" || status == "422",
-               "the client is told what it did");
-    KEEL_CHECK(service.post(path, form, 5) == whole, "the response does not depend on how the bytes are cut");
-  }
+void check(std::string_view path, std::string_view form) {
+  static Service& service = *new Service;  // Never destroyed: to make one takes longer than an input.
+  const std::string whole = service.post(path, form, form.size() + 1);
+  const std::string_view status = std::string_view(whole).substr(0, 3);
+  KEEL_CHECK(status == "200" || status == "400" || status == "413" || status == "422",
+             "the client is told what it did");
+  KEEL_CHECK(service.post(path, form, 5) == whole, "the response does not depend on how the bytes are cut");
 }
 
 }  // namespace
@@ -133,10 +132,10 @@ void check(std::string_view form) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size > 2048) return 0;
+  if (size == 0 || size > 512) return 0;
   // So that a fuzzer need not find them: '\1' begins a field, '\2' a file, and what follows is its name.
   std::string form;
-  for (std::size_t i = 0; i < size; ++i) {
+  for (std::size_t i = 1; i < size; ++i) {
     const char c = static_cast<char>(data[i]);
     if (c == '\1') {
       form += "\r\n--b\r\nContent-Disposition: form-data; name=";
@@ -150,6 +149,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       form += c;
     }
   }
-  files_fuzz::check(form);
+  files_fuzz::check(data[0] % 2 == 0 ? "/open" : "/closed", form);
   return 0;
 }
