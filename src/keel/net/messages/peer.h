@@ -55,7 +55,7 @@ class MessageStream;
 class Peer;
 
 // The limits of a connection. The first five limits are sent to the peer, which must respect them; a peer that exceeds
-// a limit is told the reason and disconnected.
+// a limit receives the reason and is disconnected.
 struct PeerOptions {
   // The maximum size of an incoming frame, which limits the memory for reading.
   std::uint32_t frame_bytes_max = 1 << 20;

@@ -19,8 +19,8 @@
 //
 // Connections that never send a hello have no session, but their requests are served.
 //
-// Errors:    a client that violates the protocol is told the reason and disconnected, and may resume. A client that is
-//            not authenticated receives the error, and its run() ends.
+// Errors:    a client that violates the protocol receives the reason and is disconnected, and may resume. A client that
+//            is not authenticated receives the error, and its run() ends.
 // Ownership: owns its sessions.
 // Lifetime:  must outlive the messages::Server; the registry and the handlers must outlive it. stop() must have
 //            completed before the destructor runs, unless no handler of this server is waiting (checked).

@@ -4,7 +4,7 @@
 //   Result<> sent = session.send(Reading{"kitchen", 21.5});         // never waits; kept until the peer has handled it
 //   Result<> sent = session.send(state, {.when_full = WhenFull::NewestOfKey, .key = device});
 //   co_await session.acknowledged();                                // the peer has handled all messages
-//   session.end(Error(Code::PermissionDenied, "the device is blocked"));   // the peer is told the reason
+//   session.end(Error(Code::PermissionDenied, "the device is blocked"));   // the peer receives the reason
 //
 // A Session object is one side of the conversation: it belongs to a sessions::Client (client.h) or a sessions::Server
 // (server.h). Handlers (handlers.h) handle the messages of the peer, and get a SessionEvent when the state of the
@@ -59,7 +59,7 @@ struct SessionOptions {
   // The limit of the memory of the messages that ring_messages counts; each message takes its payload plus 64 bytes.
   // This limit bounds the memory for a peer that is disconnected.
   std::uint32_t ring_bytes = 1 << 20;
-  // The limit of messages that are received and not handled; the peer is told this limit and must respect it.
+  // The limit of messages that are received and not handled; the peer receives this limit and must respect it.
   std::uint32_t window_messages = 1024;
   std::uint32_t window_bytes = 1 << 20;  // The limit of unhandled bytes.
   // A peer that is silent for this long is pinged; after two pings without a reply the connection is closed, and the

@@ -19,7 +19,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_made{0};
 
-// The pool that this thread used last. Databases are told apart by numbers, which are never reused.
+// The pool that this thread used last. Each database has a number, and numbers are never reused.
 struct RecentPool {
   std::uint64_t database = 0;
   const io::Loop* loop = nullptr;

@@ -23,7 +23,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_opened{0};
 
-// The reader that this thread used last. Databases are told apart by numbers, which are never reused.
+// The reader that this thread used last. Each database has a number, and numbers are never reused.
 struct Recent {
   std::uint64_t database = 0;
   const void* owner = nullptr;
