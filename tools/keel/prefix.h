@@ -9,8 +9,8 @@
 
 namespace keel {
 
-// The value of CMAKE_PREFIX_PATH for CMake: the inherited value, followed by the prefix. Empty if the program is not
-// installed: then CMake must only use the inherited value.
+// The value of CMAKE_PREFIX_PATH for CMake: the inherited value, followed by the prefix. If the program is not
+// installed, the text is empty, so that CMake uses only the inherited value.
 inline std::string cmake_prefix_path() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

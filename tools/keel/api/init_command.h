@@ -11,7 +11,7 @@ namespace keel::api {
 // What --help prints.
 extern const std::string_view init_help;
 
-// Returns the exit code; see its help.
+// Returns the exit code, which the command's help explains.
 int run_init(const std::vector<std::string>& arguments);
 
 }  // namespace keel::api

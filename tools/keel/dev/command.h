@@ -7,7 +7,7 @@
 
 namespace keel::dev {
 
-// Returns the exit code; see its help.
+// Returns the exit code, which the command's help explains.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::dev

@@ -54,7 +54,7 @@ class Generations {
   Generations(Generations&&) noexcept;
   ~Generations();
 
-  // This descriptor becomes readable when a process sends a message.
+  // A descriptor that becomes readable when a process sends a message.
   int fd() const noexcept { return socket_.fd(); }
   // Starts a process that will serve; an earlier process that is not ready yet is killed. Adds variables to the
   // environment of `launch`.

@@ -44,10 +44,10 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  // This descriptor becomes readable when something may have changed.
+  // A descriptor that becomes readable when something may have changed.
   int fd() const noexcept { return fd_; }
-  // The changes since the last call, relative to the folder; does not wait. Contains "." if the kernel's queue
-  // overflowed: then anything may have changed.
+  // The changes since the last call, relative to the folder; does not wait. If the kernel's queue overflowed, the
+  // result contains ".", because anything may have changed.
   Result<std::vector<std::string>> changes();
 
  private:

@@ -202,7 +202,7 @@ class Bundle {
   // The text of a `$ref` to `found`.
   std::string reference_to(const Node& found, Role role) {
     const Node* target = &found;
-    // A file that consists only of a reference does not become a component: follow the reference.
+    // A file that consists only of a reference does not become a component, so the reference is followed.
     while (!is_root(*target) && target->children.size() == 1 && document_.target(*target) != nullptr) {
       target = document_.target(*target);
     }

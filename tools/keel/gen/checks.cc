@@ -125,7 +125,7 @@ class Maker {
         break;
       case Shape::File:
         length("minLength", "maxLength", "byte", false);
-        // Cleared because the tables of limits cannot hold a limit on the number of bytes.
+        // The limits are cleared because the tables of limits cannot hold a limit on the number of bytes.
         for (Condition& one : conditions_) one.limits.clear();
         break;
       case Shape::List:

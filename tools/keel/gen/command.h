@@ -10,12 +10,12 @@
 
 namespace keel::gen {
 
-// Sets the options that `--generate` and `--operations` select: "server,client", and "getPet,listPets". False if the
-// value is wrong.
+// Sets the options that `--generate` and `--operations` select: "server,client", and "getPet,listPets". set_generated()
+// returns false if the value is wrong.
 bool set_generated(Options& options, std::string_view value);
 void set_operations(Options& options, std::string_view value);
 
-// Returns the exit code; see its help.
+// Returns the exit code, which the command's help explains.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::gen

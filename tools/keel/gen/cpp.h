@@ -17,8 +17,8 @@ inline constexpr std::size_t width = 120;
 // text are escaped in a literal and left out of a comment, because they make an editor show a text that differs from
 // the text that the compiler reads.
 std::string literal(std::string_view text);
-// Returns the same literal, after `before` on the same line; if the line would be too long, splits the literal at
-// blanks into several literals. `after` follows the last literal: ` return "…";`.
+// Returns the literal of literal(), after `before` on the same line; if the line would be too long, splits the literal
+// at blanks into several literals. `after` follows the last literal: ` return "…";`.
 std::string literal_line(std::string_view before, std::string_view text, std::string_view after);
 // Returns a comment with the first paragraph of a description, at most about 300 characters of it. Returns "" if the
 // description is empty.

@@ -54,8 +54,9 @@ EitherText either_of(const Alternatives& alternatives, const std::string& name, 
 std::string parameter_constant(const Parameter& parameter, std::string& name);
 // Its initialiser: "{.name = …}".
 std::string parameter_initialiser(const Parameter& parameter, const std::string& indent);
-// The definition of the constant `alternatives`, with those of the constants that it uses. If there is a prefix, the
-// definitions are for use outside of a function, and the constant is named "PREFIX_security" instead.
+// The definition of the constant `alternatives`, and the definitions of the constants that `alternatives` uses. If
+// there is a prefix, the definitions are for use outside of a function, and the name of the constant is
+// "PREFIX_security".
 std::string alternatives_constant(const Security& security, const std::string& prefix = {});
 
 }  // namespace keel::gen

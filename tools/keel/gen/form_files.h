@@ -50,7 +50,7 @@ std::string media_types_of(const openapi::Node* media, std::string_view property
 
 // For the header of a tag: the definitions of the enum of the files and of the handler's parameter type.
 std::string file_types(const Operation& operation);
-// The definition of the constant `name`, the rules of the files.
+// The definition of the constant `name`, which contains the rules of the files.
 std::string file_rules(const Operation& operation, const std::string& name, const std::string& indent);
 // The definition of the constant "NAME_form", which describes how the service reads the form, with the constants that
 // it uses.

@@ -29,8 +29,8 @@ auto* schemas_of(auto& document) {
   return schemas != nullptr && schemas->is(Kind::Map) ? schemas : nullptr;
 }
 
-// The schema that has this list of schemas. This schema is not the list's parent if a `nullable` of OpenAPI 3.0 has
-// become an alternative (structure.h).
+// The schema that has this list of schemas. If a `nullable` of OpenAPI 3.0 has become an alternative (structure.h), the
+// schema is not the list's parent.
 Node* owner_of(const Node& list) {
   Node* const parent = list.parent;
   if (parent == nullptr || parent->find(list.key) == &list) return parent;
@@ -156,7 +156,7 @@ class Following {
     return target == nullptr ? nullptr : document_.resolve(*target);
   }
 
-  // The values that lead to a schema according to the plan of a parent among the descendants.
+  // The values that lead to `schema` according to the plan of a descendant that is itself a parent.
   std::optional<std::set<std::string>> known_values(const std::vector<Node*>& descendants, const Node* schema) {
     for (const Node* const one : descendants) {
       const Plan* const plan = plan_of(one);
@@ -319,7 +319,8 @@ class Following {
       }
     }
   }
-  // Makes this discriminator lead to the parent alone, by a mapping from the values that now lead to the parent.
+  // Makes this discriminator lead to the parent without its children: each value that leads to the parent is mapped to
+  // the parent's plain schema.
   void name_alternative(Node& discriminator, const Node& reference) {
     Plan& plan = *plan_of(document_.resolve(reference));
     Node* mapping = discriminator.find("mapping");

@@ -3,10 +3,11 @@
 //   Pet: {required: [kind], properties: {kind: {type: string}}, discriminator: {propertyName: kind}}
 //   Cat: {allOf: [{$ref: '#/components/schemas/Pet'}, {properties: {lives: {type: integer}}}]}
 //
-// This is inheritance in OpenAPI: a Cat is allowed wherever the document refers to Pet. So Pet becomes {anyOf: [Cat,
-// …], discriminator: …}, with a mapping of every value. Pet's own keywords move to a new schema PlainPet, and the allOf
-// of each child refers to PlainPet instead. PlainPet is also an alternative of Pet if a value of the mapping or,
-// without a mapping, Pet's name leads to it, and if `x-abstract` is not true.
+// The example above is inheritance in OpenAPI: a Cat is allowed wherever the document refers to Pet. So Pet becomes
+// {anyOf: [Cat, …], discriminator: …}, with a mapping of every value. Pet's own keywords move to a new schema PlainPet,
+// and the allOf of each child refers to PlainPet instead. PlainPet is also an alternative of Pet if a value of the
+// mapping leads to Pet. Without a mapping, PlainPet is the alternative for the value "Pet", unless `x-abstract` is true
+// or the property does not allow this value.
 //
 // Where only one schema is possible, the reference means only the parent, and there is a warning: in a parameter, in a
 // form, next to a default, and in a oneOf whose alternatives could not be told apart otherwise. A oneOf that has its
@@ -31,7 +32,8 @@ Children children_of(openapi::Document& document);
 
 // Whether the schema has a discriminator, and no `oneOf` or `anyOf` of its own.
 bool is_parent(const openapi::Node& schema) noexcept;
-// Whether a node with a `$ref` is in the `allOf` of a named schema: there it means the parent alone, not its children.
+// Whether the node has a `$ref` and is in the `allOf` of a named schema; such a `$ref` means the parent alone, not the
+// parent's children.
 bool is_of_child(const openapi::Document& document, const openapi::Node& reference);
 
 }  // namespace keel::gen

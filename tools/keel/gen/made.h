@@ -1,5 +1,5 @@
-// The data that Types stores for each type: some sources of this folder set the data from schemas, other sources write
-// C++ from the data.
+// The data that Types stores for each type: some sources of this folder set the data from schemas, and other sources
+// write C++ from the data.
 
 #pragma once
 

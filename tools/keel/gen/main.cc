@@ -1,4 +1,4 @@
-// `keel gen` as a separate program. The examples need this program before they can be compiled, and the whole program
+// `keel gen` as a separate program, because the examples need it before they can be compiled, and the whole program
 // keel takes longer to build.
 
 #include <string>

@@ -149,7 +149,7 @@ class Reading {
     const std::string_view called = name.empty() ? "operations" : name;
     tag.file = snake_of(called);
     const auto is_taken = [&](const std::string& file) {
-      // File names of tags must differ from these: from headers of the generated code, and from names that mount()
+      // The file name of a tag must differ from the headers of the generated code, and from the names that mount()
       // itself uses.
       constexpr std::string_view own[] = {"types",  "api",     "schemas", "security", "client",
                                           "routes", "options", "all",     "document"};

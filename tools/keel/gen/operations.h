@@ -1,6 +1,6 @@
 // gen/operations.h — the operations of a contract, with the names and types of the generated C++.
 //
-// Errors:   mistakes that only the generator finds, not lint(), are added to Problems.
+// Errors:   the mistakes that lint() does not find are added to Problems.
 // Lifetime: the results contain views of the document, so the document must outlive the results.
 
 #pragma once
@@ -65,7 +65,7 @@ struct Security {
     std::size_t scheme;
     std::vector<std::string_view> scopes;
   };
-  std::vector<std::vector<Requirement>> alternatives;  // If empty, every client may call the operation.
+  std::vector<std::vector<Requirement>> alternatives;  // If this list is empty, every client may call the operation.
 };
 
 struct Operation {

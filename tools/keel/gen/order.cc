@@ -117,7 +117,8 @@ std::string spelling_of(const Member& member) {
 }
 
 void Types::State::prepare() {
-  // First boxes members that may be absent; then, if types still contain themselves, boxes other members too.
+  // Puts members that may be absent into a box first; if types still contain themselves, puts other members into a box
+  // too.
   for (const bool is_first : {true, false}) {
     const std::map<const Made*, int> groups = groups_of(named, edges_of(named, false));
     for (const auto& [name, type] : named) {

@@ -315,7 +315,7 @@ class Writing {
     text += "\n private:\n  using Response::Response;\n};\n\n";
   }
 
-  // A row in the table of an operation's input; its constants are written before it.
+  // A row in the table of an operation's input; the constants of the row are written to `before`.
   std::string received(std::string& before, const Operation& operation, const Parameter& parameter) const {
     const Type& type = *parameter.type;
     const Type& inner = type.inner != nullptr ? *type.inner : type;
@@ -498,7 +498,7 @@ class Writing {
         "  std::optional<std::size_t> streamed_bytes_max = {};\n"
         "  // The paths of the document and of its page" +
         (contract_.documentation.empty() ? "."
-                                         : "; \"\" where the contract has its own operation: then it is not served.") +
+                                         : "; a path is \"\" if the contract has its own operation for that path.") +
         "\n  keel::contract::DocumentationOptions documentation = {" + contract_.documentation + "};\n};\n\n";
     text +=
         "// Adds all routes, GET /openapi.json and GET /docs. `routes` is a router, or a group of one. The handlers "

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::size_t weight_least = 64'000;  // If there are several parts, a part has at least this weight.
 
-// Counts only bytes that take time to compile. Literals on separate lines, most of which belong to the document, take
-// almost no time and are not counted.
+// Counts only bytes that take time to compile. Literals on separate lines take almost no time and are not counted; most
+// of these literals belong to the document.
 std::size_t weight_of(std::string_view text) {
   std::size_t weight = 0;
   while (!text.empty()) {

@@ -29,8 +29,8 @@ class Parts {
     std::string text;
     std::set<std::string> headers;
   };
-  // Returns all parts; used parts have about the same length. When one definition changes, few other definitions move
-  // to another part.
+  // Returns all parts; those that contain definitions have about the same length. When one definition changes, few
+  // other definitions move to another part.
   std::vector<Part> spread() const;
 
  private:

@@ -37,7 +37,7 @@ struct Response {
   };
   std::string name;    // "ok".
   std::string status;  // "200", "4XX", "default".
-  int least = 0;       // The first status that the response is for; `most` is the last.
+  int least = 0;       // The first status that the response is for; `most` is the last status.
   int most = 0;
   std::vector<Content> contents;
   std::vector<Header> headers;
@@ -47,7 +47,7 @@ struct Response {
   bool is_one() const noexcept { return least == most; }
 };
 
-// Ordered by status, with "default" last. `title` begins the names of the operation's types.
+// The responses are ordered by status, with "default" last. The names of the operation's types begin with `title`.
 std::vector<Response> read_responses(const openapi::Node& operation, std::string_view title,
                                      openapi::Document& document, Types& types, Names& names,
                                      openapi::Problems& problems);

@@ -32,8 +32,8 @@ class SchemaTables {
   SchemaTables(const openapi::Document& document, openapi::Problems& problems)
       : document_(document), problems_(problems) {}
 
-  // The name of the constant for a normalised schema (structure.h). The output then contains the constant and
-  // everything that it refers to.
+  // The name of the constant for a normalised schema (structure.h). The call adds the constant, and everything that the
+  // constant refers to, to the output.
   std::string name_of(const openapi::Node& schema);
 
   // The text of the declarations, for a namespace of the generated code.

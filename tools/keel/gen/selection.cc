@@ -41,7 +41,7 @@ class Search {
 
  private:
   // A reference to a schema with a discriminator also allows the schemas that refer to that schema by `allOf`, so these
-  // are kept too.
+  // schemas are kept too.
   void add_children(const Node& reference) {
     const Node* const parent = document_.resolve(reference);
     const auto found = parent == nullptr || !is_parent(*parent) ? children_.end() : children_.find(parent);

@@ -244,7 +244,7 @@ class Maker {
       bool has_more = false;
       for (Node* const member : source->children) {
         if (member == combination.list || member->key == "$ref" || member->key == "allOf") continue;
-        if (member->key == "unevaluatedProperties") continue;  // Checked with the alternatives' members.
+        if (member->key == "unevaluatedProperties") continue;  // This keyword is checked with the alternatives.
         copy.children.push_back(member);
         has_more = has_more || member->key != "type";
       }
@@ -329,7 +329,7 @@ class Maker {
     }
     return made;
   }
-  // Merges several alternatives that are all strings, or all numbers. Returns true if it merged some.
+  // Merges several alternatives that are all strings, or all numbers. Returns whether it merged any alternatives.
   bool join(std::vector<const Node*>& alternatives, Kinds group) {
     const auto is_of_group = [&](const Node* one) { return (kinds_meant(document_, *one) & ~group) == 0; };
     if (std::count_if(alternatives.begin(), alternatives.end(), is_of_group) < 2) return false;
@@ -407,7 +407,7 @@ class Maker {
   }
 
   const Made* text(const Node& core, const Facets& facets, bool is_ahead, const std::string& name) {
-    // An enumerator needs a name: an enum with the value "" stays a text.
+    // An enumerator needs a name, so an enum that contains the value "" becomes a text.
     const bool has_names =
         facets.values && std::ranges::none_of(*facets.values, [](const Node* one) { return one->text.empty(); });
     if (has_names && !is_ahead && facets.values->size() <= enumerators_max && facets.find("enum") != nullptr &&

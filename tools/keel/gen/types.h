@@ -7,8 +7,8 @@
 //   for (const Types::Header& header : types.headers()) …            // inside the namespace
 //   types.definitions(parts);
 //
-// The output does not depend on the order of the keys in the document; it depends on the order of the calls of
-//                type_of() only if two unnamed schemas would get the same name.
+// The output does not depend on the order of the keys in the document. The output depends on the order of the calls of
+// type_of() only if two unnamed schemas would get the same name.
 //
 // Lifetime: the document, the problems and the names must outlive the Types; a Type lives as long as its Types.
 
@@ -64,9 +64,9 @@ struct Member {
   Presence presence = Presence::Required;
   std::string initialiser;  // For a Default: "20".
   const openapi::Node* schema = nullptr;
-  // Whether the property's absence is a violation: in requests, unless it is read-only; in responses,
+  // Whether the property's absence is a violation in requests (unless it is read-only) and in responses (unless it is
+  // write-only).
   bool must_come = false;
-  // unless it is write-only.
   bool is_read_only = false;
   bool is_write_only = false;
   // Whether a keel::Box<T> replaces the T or the std::optional<T>, because the type contains itself.
@@ -109,7 +109,7 @@ class Types {
   Types(const Types&) = delete;
   Types& operator=(const Types&) = delete;
 
-  // Sets the function that makes the tables for schemas that a reader alone cannot check. Must be called before
+  // Sets the function that makes the tables for schemas that a reader alone cannot check. Call this function before
   // type_of().
   void set_name_schema(NameSchema name_schema);
 
@@ -119,8 +119,7 @@ class Types {
   // Returns the initialiser for a default value of that type ("20", "Category::Books", "{}"); "" after a problem.
   std::string literal_of(const Type& type, const openapi::Node& value);
 
-  // The functions from here on give the output. Call them after all calls of type_of(); after a problem they give
-  // nothing.
+  // The functions from here on give the output, or nothing after a problem; call them after all calls of type_of().
 
   // A header that uses types: its name without ".h", such as "pets", and the types.
   struct Use {
@@ -131,11 +130,11 @@ class Types {
   // for that Use, such as "pets_types.h", and the types that the same several Uses need go into a header for these
   // Uses. If there are few types, or if arrange() is not called, all types are in "types.h".
   void arrange(const std::vector<Use>& uses);
-  // The headers with types that the header of a Use must include: "types.h".
+  // The type headers that the header of a Use must include: "types.h".
   std::vector<std::string> headers_of(std::string_view file) const;
   struct Header {
     std::string name;
-    std::vector<std::string> includes;  // The other headers that it includes.
+    std::vector<std::string> includes;  // The other headers that this header includes.
     std::string text;                   // The structs and declarations, without the enclosing namespace.
   };
   // The last header is "types.h", which includes the other headers.
@@ -145,7 +144,7 @@ class Types {
   // result belongs at the beginning of the part.
   std::string functions_for(std::string_view text) const;
 
-  // The include lines that a header or a part with this text needs, and those for `others`; one per line.
+  // The include lines that a header or a part with this text needs, and the include lines for `others`; one per line.
   static std::string includes_of(std::string_view text, std::initializer_list<std::string_view> others = {});
 
   // The state, which only the sources of this folder use (made.h).

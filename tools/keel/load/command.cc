@@ -65,7 +65,7 @@ class Command {
     Interrupts interrupts;
     const auto ran = options_.steps.empty() ? once(*mix, interrupts) : steps(*mix, interrupts);
     if (!ran) {
-      // Write a report of the measurements that were complete before the error.
+      // The report covers the measurements that were complete before the error.
       const bool has_run = !report_.parts.empty();
       if (has_run && !options_.json.empty() && !write_json()) return was_wrong;
       return refuse(ran.error(), has_run || ran.error().code() == Code::Unavailable ? had_errors : was_wrong);

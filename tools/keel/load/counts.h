@@ -1,8 +1,8 @@
 // The counts of a run: each thread has its own object, and the objects are added up at the end.
 //
 // A request belongs to the measured time if it began in that time. In an open loop a request begins at its intended
-// time, in a closed loop when it is sent. A request without a response is an error, and its waiting time counts as a
-// latency: leaving out requests that took too long is exactly the mistake that this tool is meant to avoid.
+// time; in a closed loop it begins when it is sent. A request without a response is an error, and its waiting time
+// counts as a latency: leaving out requests that took too long is exactly the mistake that this tool is meant to avoid.
 
 #pragma once
 
@@ -47,14 +47,15 @@ struct Counts {
   std::array<std::uint64_t, 6> by_class = {};     // `responses` by the first digit of the status code.
   std::array<std::uint64_t, 600> by_status = {};  // All responses by status code, including those of the warm-up.
   std::array<std::uint64_t, failure_count> failures = {};
-  // The reason of the first failed connection: "receive: Connection reset by peer". Empty: none did.
+  // The reason why the first failed connection failed; "" if no connection failed.
   std::string reason;
   std::uint64_t connections = 0;  // The number of connections opened during the whole run.
   std::uint64_t bytes_sent = 0;   // In total.
   std::uint64_t bytes_received = 0;
-  // In an open loop, measured from a request's intended time; in a closed loop, from the time when it was sent.
+  // Latency is measured from a request's intended time in an open loop, and from the time when the request was sent in a
+  // closed loop.
   Histogram latency;
-  Histogram service;       // From the sending.
+  Histogram service;       // From the time when the request was sent.
   Histogram other_status;  // Like `latency`, but only for responses with an unexpected status.
   // One entry for each second of the measured time, in which responses count at the time when they arrived.
   std::vector<Second> seconds;

@@ -94,7 +94,7 @@ class Generator {
   Progress& progress() noexcept { return progress_; }
   // Valid only when is_finished().
   const Counts& counts() const noexcept { return counts_; }
-  // How much of the measured time has passed. After stop(), this may be less than planned.
+  // How much of the measured time has passed. After stop(), the measured time may be shorter than planned.
   Duration measured() const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 

@@ -12,7 +12,7 @@ std::int64_t Histogram::upper_end(std::size_t index) noexcept {
   return (static_cast<std::int64_t>(column + 1) << row) - 1;
 }
 
-// Finds percentiles in ascending order, in one pass over the columns.
+// Finds several percentiles, which must be requested in ascending order, in one pass over the columns.
 class Histogram::Walk {
  public:
   // The histogram must have values.

@@ -34,8 +34,8 @@ std::string json(const Options& options, const Report& report);
 // The current state as one line, which replaces the previous line on a terminal.
 std::string live_line(const View& view);
 
-// Warnings: responses that were not as expected, requests without a response, and a part in which no request was
-// measured.
+// Whether there is anything to warn of: responses that were not as expected, requests without a response, or a part of
+// the run in which no request was measured.
 bool has_errors(const Report& report) noexcept;
 
 }  // namespace keel::load

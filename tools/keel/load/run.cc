@@ -102,7 +102,8 @@ class Worker {
     generator_ = std::make_unique<Generator>(*loop_, mix_, plan_, index_, begins_);
     progress_.store(&generator_->progress(), std::memory_order_release);
     turn_until_finished(busy_poll);
-    loop_->finish();  // Also lets the layers over the connections, such as TLS with its close_notify, end properly.
+    // This call also lets the layers over the connections, such as TLS with its close_notify, end properly.
+    loop_->finish();
     set(State::Finished);
   }
 

@@ -29,7 +29,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // Waits until that time or until the first signal; returns whether a signal has arrived.
+  // Waits until the time `until` or until the first signal; returns whether a signal has arrived.
   bool wait_until(Instant until) noexcept;
 
  private:
@@ -62,7 +62,7 @@ struct Setting {
 };
 constexpr Duration busy_poll_default = 20_us;
 // Whether every thread has its own core, and a core is left for other processes. The client may use all of `cores`; if
-// `cores` is empty, it may use all cores that the process may run on except the last.
+// `cores` is empty, the client may use all but the last of the cores that the process may run on.
 bool has_core_each(int threads, const std::vector<int>& cores) noexcept;
 
 struct Measurement {

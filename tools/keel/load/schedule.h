@@ -1,4 +1,5 @@
-// When requests are due, decided before the first is sent: the load does not depend on the server.
+// The times at which requests are due. They are decided before the first request is sent, so the load does not depend
+// on the server.
 //
 //   Schedule due({.from = 1000, .to = 1000, .arrivals = Arrivals::Poisson, .seed = 1}, thread, threads);
 //   Duration at = due.next();                // since the beginning of the run; rises, never ends

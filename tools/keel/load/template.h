@@ -28,7 +28,7 @@ namespace keel::load {
 
 class Template {
  public:
-  // With Percent, values of a CSV file are percent-encoded, which a path needs.
+  // With Percent, values of a CSV file are percent-encoded, as a path requires.
   enum class Escape : bool { None, Percent };
 
   // `csv` may be null.

@@ -73,7 +73,7 @@ struct Options {
   std::string database = "data/app.db";
   bool has_database = false;
   std::string database_from = {};  // The environment variable that names the database.
-  // Whether the environment says that the database is PostgreSQL: `database` may then also be key=value pairs.
+  // Whether the environment says that the database is PostgreSQL; if so, `database` may also be key=value pairs.
   bool is_postgres = false;
   std::string migrations = "db/migrations";
   std::string name;

@@ -29,8 +29,8 @@ Result<> rehearse_with(Up up, Down down, Status status) {
   return {};
 }
 
-// Creates each missing folder above `path`, for this user alone. A failure is not reported here, because opening the
-// file will report it.
+// Creates each missing folder above `path`; only this user can access the new folders. A failure is not reported here,
+// because opening the file will report it.
 void make_folders_above(const std::filesystem::path& path) {
   std::filesystem::path made;
   for (const std::filesystem::path& part : path.parent_path()) {

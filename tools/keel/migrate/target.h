@@ -35,9 +35,9 @@ class Target {
   virtual Result<> rehearse(const std::string& folder) = 0;
 };
 
-// `where` is a path or a PostgreSQL URL or, if `is_postgres`, a URL or key=value pairs. `lock_max` is the longest time
-// to wait for another process's lock. `has_pooler` says whether the URL leads to a connection pooler
-// (postgres/database.h).
+// If `is_postgres`, `where` is a URL or key=value pairs; otherwise, `where` is a path or a PostgreSQL URL. `lock_max`
+// is the longest time to wait for another process's lock. `has_pooler` says whether the URL leads to a connection
+// pooler (postgres/database.h).
 Result<std::unique_ptr<Target>> make_target(const std::string& where, bool is_postgres, Duration lock_max,
                                             bool has_pooler);
 

@@ -23,9 +23,9 @@ class SchemaDiff {
   SchemaDiff(const Document& before, const Document& after, std::vector<Change>& changes)
       : before_(before), after_(after), changes_(changes) {}
 
-  // Records that the two schemas are to be compared. Null means that there is no schema, so that any value is allowed.
+  // Requests a comparison of the two schemas. Null means that there is no schema, so that any value is allowed.
   void compare(const Node* before, const Node* after, Direction direction);
-  // Compares the recorded schemas, and the schemas that they refer to.
+  // Compares the requested schemas, and the schemas that they refer to.
   void run();
 
  private:
@@ -53,7 +53,7 @@ class SchemaDiff {
   bool is_text() const noexcept {
     return current_.direction == Direction::Parameter || current_.direction == Direction::Header;
   }
-  // narrowed() reports that the new schema accepts fewer values, widened() that it accepts more.
+  // narrowed() reports that the new schema accepts fewer values; widened() reports that it accepts more values.
   void narrowed(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
   void widened(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
   void note(Change::Severity severity, std::string_view what, std::string text, const Node* old_place,

@@ -12,7 +12,7 @@
 //             is an error. All files are read by load().
 // Bounds:     1,000 files, 64 MiB for all files together, and the bounds of source.h. Each reference is resolved only
 //             once.
-// Errors:     in Problems. A reference without a target is also a problem; resolve() then returns null.
+// Errors:     in Problems. resolve() returns null for a reference without a target, which is also a problem.
 
 #pragma once
 

@@ -203,8 +203,8 @@ class OperationCheck {
         if (!is_apart && is_narrower && is_wider) {
           problems_.warning(*item, "some paths match " + quoted(item->key) + " and " + quoted(other->key) +
                                        " in line " + std::to_string(other->line) +
-                                       ": the path with text in the place where the other path has a parameter takes "
-                                       "precedence");
+                                       ": precedence is given to the path that has text where the other path has a "
+                                       "parameter");
         }
       }
       group.emplace_back(item, std::move(segments));

@@ -113,11 +113,11 @@ TEST(LintOperations, paths_with_text_around_a_parameter_overlap_where_some_text_
                     "  /{version}/{id}.xml: {}\n"
                     "  /x{n}/{id}.html: {}\n"
                     "  /x{n}/page.html: {}\n"),
-            (Lines{"api.yaml:5:3: warning: some paths match '/{version}/{id}.json' and '/v{n}/{id}' in line 4: the "
-                   "path with text in the place where the other path has a parameter takes precedence "
+            (Lines{"api.yaml:5:3: warning: some paths match '/{version}/{id}.json' and '/v{n}/{id}' in line 4: "
+                   "precedence is given to the path that has text where the other path has a parameter "
                    "(#/paths/~1{version}~1{id}.json)",
-                   "api.yaml:6:3: warning: some paths match '/{version}/{id}.xml' and '/v{n}/{id}' in line 4: the path "
-                   "with text in the place where the other path has a parameter takes precedence "
+                   "api.yaml:6:3: warning: some paths match '/{version}/{id}.xml' and '/v{n}/{id}' in line 4: "
+                   "precedence is given to the path that has text where the other path has a parameter "
                    "(#/paths/~1{version}~1{id}.xml)"}));
 }
 
@@ -127,8 +127,8 @@ TEST(LintOperations, paths_that_overlap_are_a_warning) {
                     "paths:\n"
                     "  /{kind}/mine: {}\n"
                     "  /pets/{id}: {}\n"),
-            (Lines{"api.yaml:5:3: warning: some paths match '/pets/{id}' and '/{kind}/mine' in line 4: the path with "
-                   "text in the place where the other path has a parameter takes precedence (#/paths/~1pets~1{id})"}));
+            (Lines{"api.yaml:5:3: warning: some paths match '/pets/{id}' and '/{kind}/mine' in line 4: precedence "
+                   "is given to the path that has text where the other path has a parameter (#/paths/~1pets~1{id})"}));
 }
 
 TEST(LintOperations, a_path_that_cannot_be_routed_is_an_error) {

@@ -35,7 +35,7 @@ void Problems::add_all(const Problems& others) {
 }
 
 void Problems::add(const Node& node, Problem::Severity severity, std::string text) {
-  if (all_.size() == count_max) {  // From here on problems are only counted.
+  if (all_.size() == count_max) {  // From here on, problems are only counted.
     ++(severity == Problem::Severity::Error ? errors_ : warnings_);
     return;
   }

@@ -1,8 +1,9 @@
 // Combines the descriptions that several databases give of a statement, because the same generated code runs on each of
 // the databases.
 //
-// A whole number gets the widest of its types, and a value may be null if it may be null in any of the databases. All
-// other types must be the same in all databases, unless the author of the query states the type.
+// If databases give a whole number different types, the number gets the widest of these types. A value may be null if
+// it may be null in any of the databases. All other types must be the same in all databases, unless the author of the
+// query states the type.
 
 #pragma once
 

@@ -71,7 +71,7 @@ struct Catalog {
 };
 
 // The maximum number of statements of one query, which has one statement for each combination of its blocks and each of
-// its sort orders. Each of these statements is checked, and becomes a constant in the generated code.
+// its sort orders. Each statement is checked, and becomes a constant in the generated code.
 inline constexpr std::size_t statements_max = 512;
 inline constexpr std::size_t filters_max = 8;
 inline constexpr std::size_t sorts_max = 8;

@@ -231,7 +231,7 @@ TEST_F(QueriesOf, blocks_that_are_wrong_say_how_they_are_written) {
   EXPECT_EQ(said("-- name: f :many\nselect id from users where true /*? 1a */ and id = 1"),
             "a.sql:2:33: error: a block must begin with /*? and the name of a parameter: /*? name */");
   EXPECT_EQ(said("-- name: f :many\nselect id from users where true and id = $a /*?*/"),
-            "a.sql:2:45: error: no block /*? name */ ends here");
+            "a.sql:2:45: error: there is no block /*? name */ that ends here");
   EXPECT_EQ(
       said("-- name: f :many\nselect id from users where true /*? a */ and name = $b"),
       "a.sql:2:42: error: the block 'a' does not use $a: it uses $b; a block must have the name of the parameter that "

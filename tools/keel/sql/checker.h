@@ -26,7 +26,7 @@ class Checker {
   // Restricts the following calls to this database ("sqlite", "postgres"); with "", they ask all databases. Returns
   // false if the checker does not have this database.
   virtual bool choose(std::string_view database) { return database.empty(); }
-  // Describes the parameters and columns of a statement. Returns a mistake if the statement cannot run; then `to` is
+  // Describes the parameters and columns of a statement. If the statement cannot run, returns a mistake and leaves `to`
   // unchanged.
   virtual std::optional<Mistake> describe(std::string_view text, Described& to) = 0;
   // Sets the type that the author of the queries states for a column; this type replaces the type of the column's

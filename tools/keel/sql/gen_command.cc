@@ -156,7 +156,7 @@ VerdictFile lock_of(const GenArguments& arguments) {
   return {arguments.lock, arguments.migrations, "the queries", prepare_command(arguments)};
 }
 
-// With --prepare, returns no verdicts, because the file will be written.
+// With --prepare, returns only the checksums of the migrations, because the command will write the verdicts anew.
 Result<Verdicts> read_lock(const GenArguments& arguments) {
   if (!arguments.is_prepare) return lock_of(arguments).read();
   Verdicts none;

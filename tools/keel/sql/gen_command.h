@@ -7,7 +7,7 @@
 
 namespace keel::sql {
 
-// Returns the exit code; see its help. `arguments` begin after `keel gen sql`.
+// Returns the exit code, which the command's help explains. `arguments` begin after `keel gen sql`.
 int run_gen_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::sql

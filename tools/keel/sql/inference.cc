@@ -25,7 +25,7 @@ struct Relation {
 
 struct Scope {
   std::vector<Relation> relations;
-  // The values of the select's items, by whose aliases `order by` and `group by` can refer to them.
+  // The values of the select's items; `order by` and `group by` can refer to an item by its alias.
   std::vector<Value> aliases;
   const Scope* outer = nullptr;
   const std::map<std::string, std::vector<Value>>* ctes = nullptr;

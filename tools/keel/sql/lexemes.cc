@@ -96,7 +96,8 @@ std::vector<Lexeme> lexemes_of(std::string_view text) {
     }
     const std::size_t begin = at;
     const char before = at == 0 ? ' ' : text[at - 1];
-    // Whether the bracket belongs to a PostgreSQL array: tags[1], array[$1]. Elsewhere, [name] is a quoted name.
+    // Whether the bracket belongs to a PostgreSQL array: tags[1], array[$1]. A bracket in any other place begins a
+    // quoted name, as in [name].
     const bool is_of_array = c == '[' && (continues_word(before) || before == '"' || before == ']' || before == ')');
     Lexeme::Kind kind = Lexeme::Kind::Symbol;
     if (is_of_array) {

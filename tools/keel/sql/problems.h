@@ -26,7 +26,7 @@ class Problems {
   void add(Place place, std::string text) { problems_.push_back({place, std::move(text)}); }
   bool has_any() const noexcept { return !problems_.empty(); }
 
-  // The place as "users.sql:12:30"; lines and columns count from 1, and a column counts bytes.
+  // The place as "users.sql:12:30". The line and the column are counted from 1; the column is counted in bytes.
   std::string describe(Place place) const;
   std::size_t line(Place place) const noexcept;
   // All problems, sorted by place, in this form: "users.sql:12:30: error: …", and the line with a caret below it.

@@ -115,7 +115,7 @@ class Reader {
       return;
     }
     if (name.empty()) {
-      if (filter_.empty() || ends_with_line_) error(offset, "no block /*? name */ ends here");
+      if (filter_.empty() || ends_with_line_) error(offset, "there is no block /*? name */ that ends here");
       filter_.clear();
       return;
     }

@@ -43,7 +43,7 @@ struct Query {
     std::string text;
     std::vector<Place> origin;
     std::string filter;    // The block to which the part belongs; "" if it belongs to none.
-    bool is_sort = false;  // Whether the piece is $sort: then `text` is empty, and `origin` has the place of $sort.
+    bool is_sort = false;  // Whether the piece is $sort; if so, `text` is empty, and `origin` has the place of $sort.
   };
   struct Typed {
     std::string name;

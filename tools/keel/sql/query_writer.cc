@@ -83,7 +83,7 @@ class QueryWriter {
     if (field.is_optional) return " = {}";
     if (field.type == "bool") return " = false";
     if (field.type == "double" || field.type.ends_with("_t")) return " = 0";
-    // A type of the program may be an enum, which needs an initializer.
+    // A type of the program may be an enum, and a member of an enum type needs an initializer.
     return field.type.starts_with("std::") || field.type.starts_with("keel::") ? "" : " = {}";
   }
   static std::string structure(const Struct& one) {
@@ -361,7 +361,7 @@ class QueryWriter {
             query.name + "(transaction, rows);\n  co_await transaction.commit();\n  co_return changes;\n}\n\n";
   }
 
-  // Checks of a type that the program declares. Each check is written once per file.
+  // The checks of a type that the program declares. Each check is written once per file.
   void write_checks(std::string& text, const Catalog::File& file, const Function& function,
                     std::set<std::string>& said) const {
     const Query& query = *function.query;

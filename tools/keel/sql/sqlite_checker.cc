@@ -110,7 +110,7 @@ class SqliteChecker final : public Checker {
 
  private:
   Mistake explain(std::string_view text, const Error& error) const {
-    // Some errors do not come from SQLite; then SQLite's last message is about something else.
+    // If an error does not come from SQLite, SQLite's last message is about something else.
     const std::string_view message = sqlite3_errmsg(connection_->handle());
     if (sqlite3_errcode(connection_->handle()) == SQLITE_OK || !error.message().contains(message)) {
       return {std::string(error.message()), std::nullopt};

@@ -154,8 +154,8 @@ std::optional<Sources::Text> Sources::evaluate(std::size_t source, const Token* 
   return text;
 }
 
-// The word after "keel sql: " in the byte's line, or in the line before if that line is a comment; "" if there is no
-// such word.
+// The word that follows `mark_begin` in the byte's line, or in the line before if that line is a comment; "" if there
+// is no such word.
 std::string_view Sources::mark_at(const File& file, std::size_t offset) noexcept {
   const std::string_view text = file.text;
   const auto line_at = [&](std::size_t at) {

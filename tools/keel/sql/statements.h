@@ -63,7 +63,7 @@ class Sources {
   Found find() const;
 
   std::size_t count() const noexcept { return files_.size(); }
-  // The place as "users.cc:12:30"; lines and columns count from 1, and a column counts bytes.
+  // The place as "users.cc:12:30". The line and the column are counted from 1; the column is counted in bytes.
   std::string describe(const Place& place) const;
 
  private:

@@ -173,7 +173,7 @@ class Scanner {
       append(made, c, from);
     }
   }
-  // Reads at most `count` digits, or any number between braces.
+  // Reads at most `count` digits or, between braces, any number of digits.
   std::uint32_t digits(int base, std::size_t count) {
     const bool is_braced = peek() == '{';
     if (is_braced) {

@@ -112,7 +112,7 @@ std::optional<Mistake> VerdictChecker::check(const Statement& statement) {
   Described described;
   auto mistake = describe(text.text, described);
   if (!mistake) return find_wrong_call(statement, described.columns.size());
-  // A statement in a C++ source cannot have blocks, so leave out this advice.
+  // A statement in a C++ source cannot have blocks, so the advice to write a block is left out.
   const std::size_t block = mistake->text.find(", or write a block ");
   if (block != std::string::npos) mistake->text.resize(block);
   if (mistake->offset) mistake->offset = text.offsets[*mistake->offset];

@@ -54,13 +54,14 @@ struct VerdictFile {
 
   // Errors: FailedPrecondition: the file is missing, cannot be read, or was written for other migrations.
   Result<Verdicts> read() const;
-  // Writes the file if it differs from `verdicts`; FailedPrecondition: `is_check` is true, and the file differs.
+  // If the file differs from `verdicts`, writes the file or, if `is_check`, fails with FailedPrecondition. Fails with
+  // Unavailable if the file cannot be written.
   Result<> write(const Verdicts& verdicts, bool is_check) const;
 };
 
-// Answers from `verdicts`. With a `server`, the checker asks the server instead, and stores the results in `verdicts`,
-// which must outlive the checker. The messages of mistakes contain `file`, the name of the file, and `cure`, the
-// command that rewrites it.
+// Without a `server`, describes statements from the results that `verdicts` contains. With a `server`, asks the server,
+// and stores the results in `verdicts`. `verdicts` must outlive the checker. The messages of mistakes contain `file`,
+// the name of the file, and `cure`, the command that rewrites it.
 class VerdictChecker final : public Checker {
  public:
   VerdictChecker(Verdicts& verdicts, std::unique_ptr<Checker> server, std::string file, std::string cure);
