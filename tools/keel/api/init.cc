@@ -403,7 +403,7 @@ std::optional<Value> body_of(const Operation& operation) {
 Value responses_of(const Operation& operation) {
   Value responses = Value::object();
   for (const auto& [status, response] : operation.responses) {
-    if (status == 405 || status == 406) continue;  // The router sends these responses for every path.
+    if (status == 405 || status == 406) continue;  // The router sends 405 and 406 for every path.
     Value one = Value::object({{"description", description_of(status)}});
     if (!response.fields.empty()) {
       Value headers = Value::object();

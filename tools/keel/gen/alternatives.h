@@ -25,7 +25,7 @@ struct Choice {
   Way way = Way::Kind;                             // For objects.
   std::string property;                            // For Way::Value, the member whose value decides.
   std::vector<std::pair<std::string, int>> cases;  // The values or the names of members, each with its alternative.
-  // For Way::Name, the alternative that has none of these members; or -1.
+  // For Way::Name, the alternative of an object that has none of the members in `cases`; or -1.
   int otherwise = -1;
 };
 

@@ -34,9 +34,10 @@ struct FormFile {
 };
 
 struct SplitForm {
-  std::vector<FormFile> files;            // The files, sorted by name.
-  const openapi::Node* fields = nullptr;  // A schema of the other properties; null if there are none.
-  bool is_closed = false;                 // The schema excludes other properties. Set only if `fields` is null.
+  std::vector<FormFile> files;  // The files, sorted by name.
+  // A schema of the properties that are not files; null if all declared properties are files.
+  const openapi::Node* fields = nullptr;
+  bool is_closed = false;  // The schema excludes properties that are not files. Set only if `fields` is null.
 };
 
 // Returns nothing for a form without files. If the schema of a form with files has a keyword that concerns files and

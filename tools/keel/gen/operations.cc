@@ -200,7 +200,7 @@ class Reading {
         if (parameter == nullptr) continue;
         const std::string place(parameter->string("in"));
         std::string name(parameter->string("name"));
-        // OpenAPI 3.1.1 §4.8.12.1: these three header fields are ignored as parameters.
+        // OpenAPI 3.1.1 §4.8.12.1: the header fields Accept, Content-Type and Authorization are ignored as parameters.
         const std::string small = lower(name);
         if (place == "header" && (small == "accept" || small == "content-type" || small == "authorization")) continue;
         if (place == "header" && openapi::is_header_of_client(small)) continue;  // lint() warns of this parameter.
@@ -550,7 +550,8 @@ class Reading {
     contract_.base = url;
   }
 
-  // If an operation has the path of the document or of the page that shows it, the operation is served there instead.
+  // If an operation has the path of the document or of the page that shows the document, the operation is served at
+  // that path.
   void look_for_documentation() {
     constexpr std::pair<std::string_view, std::string_view> settings[] = {{"/openapi.json", "document_path"},
                                                                           {"/docs", "page_path"}};

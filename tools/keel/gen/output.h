@@ -38,7 +38,7 @@ struct Options {
 // write the files.
 std::vector<File> generate(openapi::Document& document, const Options& options, openapi::Problems& problems);
 
-// The name of a source with definitions: "part_1.cc" for 1. CMake must know these names.
+// The name of a source with definitions: "part_1.cc" for 1. CMake must know the names of all these sources.
 std::string part_name(int index);
 
 }  // namespace keel::gen

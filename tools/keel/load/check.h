@@ -1,7 +1,7 @@
 // The conditions that a response must satisfy.
 //
-// Cost: one comparison if there is no condition for the body. Otherwise, the cost is one pass over the body, without a
-//       copy if the body arrived in one piece. JSON is read only as far as the expected member.
+// Cost: one comparison if there is no condition for the body. With a condition for the body, the cost is one pass over
+//       the body, without a copy if the body arrived in one piece. JSON is read only as far as the expected member.
 
 #pragma once
 

@@ -52,8 +52,8 @@ struct Counts {
   std::uint64_t connections = 0;  // The number of connections opened during the whole run.
   std::uint64_t bytes_sent = 0;   // In total.
   std::uint64_t bytes_received = 0;
-  // Latency is measured from a request's intended time in an open loop, and from the time when the request was sent in a
-  // closed loop.
+  // Latency is measured from a request's intended time in an open loop, and from the time when the request was sent in
+  // a closed loop.
   Histogram latency;
   Histogram service;       // From the time when the request was sent.
   Histogram other_status;  // Like `latency`, but only for responses with an unexpected status.

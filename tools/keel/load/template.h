@@ -5,8 +5,8 @@
 //   {uuid}         a random UUID, version 4                                {csv.name}        that column of a CSV file
 //
 // All placeholders of one request use the same number n and the same line of the CSV file: line n; the last line is
-// followed by the first line again. A '{' followed by a letter must begin one of these placeholders; any other '{'
-// stands for itself, so JSON can be written unchanged. "{{" stands for one '{'.
+// followed by the first line again. A '{' followed by a letter must begin a placeholder; any other '{' stands for
+// itself, so JSON can be written unchanged. "{{" stands for one '{'.
 //
 // Errors:   InvalidArgument: an unknown placeholder, a column that the file does not have, an empty range.
 // Lifetime: the Csv must outlive the template.

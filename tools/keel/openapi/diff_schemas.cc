@@ -580,8 +580,8 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
 }
 
 void SchemaDiff::compare_rest(const View& before, const View& after) {
-  // Each of these keywords is a separate assertion, wherever it is in an allOf: an additional keyword is a further
-  // restriction.
+  // Each of the following keywords is a separate assertion, wherever the keyword is in an allOf: an additional keyword
+  // is a further restriction.
   for (const std::string_view name :
        {"not", "if", "contains", "prefixItems", "propertyNames", "patternProperties", "dependentRequired",
         "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"}) {
@@ -596,8 +596,8 @@ void SchemaDiff::compare_rest(const View& before, const View& after) {
       return true;
     });
     if (old_ones.empty() && new_ones.empty()) continue;
-    // A property or an item that these keywords describe is no longer subject to additionalProperties or items, which
-    // may have rejected it.
+    // patternProperties and prefixItems exempt the properties and items that they describe from additionalProperties or
+    // items, which may have rejected them.
     const bool may_allow_more =
         (name == "patternProperties" && (before.is_closed() || after.is_closed())) ||
         (name == "prefixItems" && (before.find("items") != nullptr || after.find("items") != nullptr));

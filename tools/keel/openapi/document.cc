@@ -20,7 +20,7 @@ constexpr std::size_t files_max = 1000;
 constexpr std::size_t bytes_max = std::size_t{64} << 20;
 constexpr std::size_t hops_max = 64;
 
-// The author of a document chooses the names within these members: `example` in {properties: {example: …}} is a
+// The author of a document chooses the names within the following members: `example` in {properties: {example: …}} is a
 // property, not an example.
 constexpr std::array<std::string_view, 23> maps_of_names = {
     "$defs",         "callbacks", "content",           "definitions", "dependentSchemas",

@@ -394,8 +394,8 @@ class Walk {
     remove(node, nullable);
   }
   // {allOf: […], nullable: true} becomes {anyOf: [{allOf: […]}, {type: "null"}]}. Strictly, OpenAPI 3.0.3 also requires
-  // each part of the allOf to allow null. But tools write this form for a `$ref` that may be null, because nothing may
-  // stand beside a `$ref`.
+  // each part of the allOf to allow null. But tools write an allOf with `nullable: true` for a `$ref` that may be null,
+  // because nothing may stand beside a `$ref`.
   void allow_null(Node& node, const Node& nullable) {
     Node& value = document_.store().make_at(nullable, Kind::Map);
     value.key = nullable.key;

@@ -1,8 +1,8 @@
 // A temporary PostgreSQL database for experiments.
 //
 // If a URL is given, as an argument or in KEEL_SCRATCH_POSTGRES_URL, the database is created on the URL's server; the
-// URL's user must be allowed to create databases. Otherwise, a server is started in a temporary folder, with Debian's
-// programs in /usr/lib/postgresql; the server ends when the database ends.
+// URL's user must be allowed to create databases. If no URL is given, a server is started in a temporary folder, with
+// Debian's programs in /usr/lib/postgresql; the server ends when the database ends.
 //
 // Errors:  NotFound: there is no URL, and PostgreSQL is not installed. Other errors come from the server.
 // Threads: one. Blocks: starting a server takes about one second.

@@ -2,8 +2,8 @@
 // the databases.
 //
 // If databases give a whole number different types, the number gets the widest of these types. A value may be null if
-// it may be null in any of the databases. All other types must be the same in all databases, unless the author of the
-// query states the type.
+// it may be null in any of the databases. Types that are not whole numbers must be the same in all databases, unless
+// the author of the query states the type.
 
 #pragma once
 

@@ -44,8 +44,8 @@ struct Function {
   };
   const Query* query = nullptr;
   std::vector<Parameter> parameters;
-  // The indices of the parameters that have blocks. Each of these parameters is one bit in the number of a variant; the
-  // first parameter is bit 0.
+  // The indices of the parameters that have blocks. Each parameter with a block is one bit in the number of a variant;
+  // the first parameter with a block is bit 0.
   std::vector<std::size_t> filters;
   std::vector<Variant> variants;  // The variants, ordered by the number of the sort order, then by the blocks.
   std::vector<Field> columns;

@@ -48,7 +48,7 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
   });
 }
 
-// keel::db rejects statements that begin with one of these words.
+// keel::db rejects statements that begin with one of the words in this list.
 constexpr std::string_view control[] = {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"};
 
 bool is_reading(std::string_view text, const std::optional<StatementTree>& tree) {

@@ -3,7 +3,7 @@
 //
 // The types of parameters and columns are those that the server reports. A column counts as nullable, with two
 // exceptions: a table column that is `not null` and not on the optional side of an outer join, and an expression that
-// sql/inference.h knows not to be null. The definitions of the schema's views are analyzed in the same way.
+// sql/inference.h knows not to be null. The definitions of the schema's views are analyzed by the same rules.
 
 #pragma once
 
