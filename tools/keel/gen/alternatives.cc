@@ -164,7 +164,7 @@ class Chooser {
     return values;
   }
   int alternative_of(const Node& mapped) const {
-    const Node* target = document_.target(mapped);  // Set for a discriminator that inheritance.h has added.
+    const Node* target = document_.target(mapped);  // Not null if inheritance.h added the discriminator.
     const Node* const schemas = [&]() -> const Node* {
       const Node* const components = document_.root().find("components");
       return components == nullptr ? nullptr : components->find("schemas");

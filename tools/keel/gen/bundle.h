@@ -26,7 +26,7 @@ namespace keel::gen {
 //         another file inside a member whose name begins with x-.
 std::string bundle(const openapi::Document& document, openapi::Problems& problems);
 
-// Compresses the text to a gzip file, as small as possible.
+// Compresses the text to a gzip file that is as small as possible.
 std::string gzip(std::string_view text);
 
 // "constexpr keel::contract::Document document{…};": the text and its gzip as literals.

@@ -13,7 +13,7 @@ namespace keel::gen {
 struct Check {
   std::string name;        // A name such as "check_string_1_to_200"; "" if there is nothing to check.
   std::string definition;  // The C++ definition of the function `name`.
-  // Set only if the check can be expressed completely as keel::json::internal::of::Limits: "{1, 200, …}".
+  // Empty unless the check can be expressed completely as keel::json::internal::of::Limits: "{1, 200, …}".
   std::string limits;
 };
 

@@ -37,7 +37,7 @@ struct SplitForm {
   std::vector<FormFile> files;  // The files, sorted by name.
   // A schema of the properties that are not files; null if all declared properties are files.
   const openapi::Node* fields = nullptr;
-  bool is_closed = false;  // The schema excludes properties that are not files. Set only if `fields` is null.
+  bool is_closed = false;  // Whether the schema excludes properties that are not files; false unless `fields` is null.
 };
 
 // Returns nothing for a form without files. If the schema of a form with files has a keyword that concerns files and

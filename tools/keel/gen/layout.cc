@@ -9,7 +9,7 @@
 namespace keel::gen {
 namespace {
 
-// With fewer types than this, all types are in one header, which compiles faster than separate headers.
+// If there are fewer types than this number, all types are in one header, which compiles faster than separate headers.
 constexpr std::size_t types_least = 48;
 
 }  // namespace

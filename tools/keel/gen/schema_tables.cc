@@ -427,7 +427,7 @@ class SchemaTables::Emitter {
     return fields.take();
   }
 
-  // Used if the schema has both `enum` and `const`: makes a schema with only the `enum`.
+  // Makes a schema with only the `enum`, for a schema that has both `enum` and `const`.
   std::string enumeration_alone() {
     const std::string values = array("Constant", "enum_values", constants(*schema_.find("enum", Kind::List)));
     return "&" + define("keel::contract::Schema", "enum",

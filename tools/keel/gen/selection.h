@@ -11,7 +11,7 @@
 namespace keel::gen {
 
 // Keeps only the selected operations, by operationId: either the named operations, or all operations except those named
-// with a '-' before the name. Also keeps all security schemes, and the components to which the operations refer,
+// with a '-' before the name. All security schemes are kept, and so are the components to which the operations refer,
 // directly or through other components. If no operation is named, everything is kept. Reports a problem for a name that
 // no operation has.
 void select(openapi::Document& document, const std::vector<std::string>& operations, openapi::Problems& problems);

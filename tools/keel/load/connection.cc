@@ -10,7 +10,7 @@ namespace keel::load {
 namespace {
 
 constexpr Duration retry_after = 100_ms;
-// A body that is longer than this never counts as the expected body.
+// A body that is longer than this limit never counts as the expected body.
 constexpr std::size_t checked_body_bytes_max = 16u << 20;
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 

@@ -217,7 +217,7 @@ void Document::index(Node& node, bool are_names, const std::string* base) {
 std::string Document::base_of(const Node& node) const {
   if (!has_ids_) return *node.file;
   for (const Node* at = &node; at != nullptr; at = at->parent) {
-    // $id may also be the name of a property; then the value is a schema, and string() returns "".
+    // $id may also be the name of a property; in this case, its value is a schema, and string() returns "".
     const std::string_view id = split(at->string("$id")).first;
     if (!id.empty()) return absolute_of(at->parent == nullptr ? *node.file : base_of(*at->parent), id);
   }

@@ -89,7 +89,7 @@ class OperationCheck {
       problems_.warning(operation, "the operation has no operationId: nothing can refer to it by a name");
     }
     if (const Node* const callbacks = operation.find("callbacks", Kind::Map); callbacks != nullptr) {
-      problems_.warning(*callbacks, "no code is generated for 'callbacks': send these requests with an http::Client");
+      problems_.warning(*callbacks, "no code is generated for 'callbacks': send their requests with an http::Client");
     }
     const Node* const body = operation.find("requestBody");
     if (body != nullptr &&
@@ -279,7 +279,7 @@ void check_operations(const Document& document, const std::vector<Object>& objec
   }
   const Node* const webhooks = document.root().find("webhooks", Kind::Map);
   if (webhooks != nullptr && !webhooks->children.empty()) {
-    problems.warning(*webhooks, "no code is generated for 'webhooks': send these requests with an http::Client");
+    problems.warning(*webhooks, "no code is generated for 'webhooks': send their requests with an http::Client");
   }
   for (const Node* const operation : operations) {
     check.check_operation(*operation);

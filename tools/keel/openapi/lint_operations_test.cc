@@ -244,9 +244,9 @@ TEST(LintOperations, requests_that_the_service_sends_have_no_code_and_need_no_op
               "      responses: {'204': {description: fine}}\n"
               "webhooks:\n"
               "  low: {post: {responses: {'204': {description: fine}}}}\n"),
-      (Lines{"api.yaml:7:7: warning: no code is generated for 'callbacks': send these requests with an http::Client "
+      (Lines{"api.yaml:7:7: warning: no code is generated for 'callbacks': send their requests with an http::Client "
              "(#/paths/~1pets/post/callbacks)",
-             "api.yaml:9:1: warning: no code is generated for 'webhooks': send these requests with an http::Client "
+             "api.yaml:9:1: warning: no code is generated for 'webhooks': send their requests with an http::Client "
              "(#/webhooks)"}));
 }
 

@@ -45,9 +45,9 @@ void check_requirement(const Document& document, const Node& requirement, Proble
         }
       }
     } else if (type != "openIdConnect" && document.version() == Version::V30 && !one->children.empty()) {
-      problems.warning(*one,
-                       "scopes of " + quoted(one->key) + ", which is of the type " + quoted(type) +
-                           ": in OpenAPI 3.0 only oauth2 and openIdConnect have scopes; these are passed on as in 3.1");
+      problems.warning(
+          *one, "scopes of " + quoted(one->key) + ", which is of the type " + quoted(type) +
+                    ": in OpenAPI 3.0 only oauth2 and openIdConnect have scopes; the scopes are passed on as in 3.1");
     }
   }
 }

@@ -103,7 +103,7 @@ TEST(LintSecurity, scopes_of_a_scheme_that_has_none_in_3_0_are_a_warning) {
   EXPECT_EQ(
       lint_of("openapi: 3.0.3\n" + paths),
       (Lines{"api.yaml:3:54: warning: scopes of 'token', which is of the type 'http': in OpenAPI 3.0 only oauth2 and "
-             "openIdConnect have scopes; these are passed on as in 3.1 (#/paths/~1pets/get/security/0/token)"}));
+             "openIdConnect have scopes; the scopes are passed on as in 3.1 (#/paths/~1pets/get/security/0/token)"}));
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ TEST_F(QueriesOf, orders_are_columns_that_are_named) {
             "a.sql:2:10: error: -- sort: has id twice");
   EXPECT_EQ(said("-- name: f :many\n-- sort: id, o.id\nselect u.id from users u, orders o order by $sort"),
             "a.sql:2:10: error: -- sort: has two columns that a client would call id: give one of them another name in "
-            "the statement, with `as`, and sort by that");
+            "the statement, with `as`, and sort by that name");
 }
 
 TEST_F(QueriesOf, a_statement_that_is_wrong_says_where_and_what_was_meant) {

@@ -25,8 +25,8 @@ struct Described {
     bool is_nullable = true;  // Whether the column may be null; true if this is not known.
     std::string table;        // The table that the values come from; "" if they do not come from a column of a table.
     std::string column;
-    // Set if databases give the column different types and the author does not state its type: the text names the
-    // types, and says how to resolve the conflict.
+    // If databases give the column different types and the author does not state its type, the text names the types,
+    // and says how to resolve the conflict; otherwise "".
     std::string conflict;
   };
   std::vector<Parameter> parameters;  // The parameters, in the order of their first use.

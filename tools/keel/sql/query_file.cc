@@ -251,7 +251,7 @@ class Reader {
       for (const std::string& other : query().sorts) {
         if (gen::pascal_of(other.substr(other.rfind('.') + 1)) != gen::pascal_of(last)) continue;
         error(at, "-- sort: has two columns that a client would call " + std::string(last) +
-                      ": give one of them another name in the statement, with `as`, and sort by that");
+                      ": give one of them another name in the statement, with `as`, and sort by that name");
         return;
       }
       query().sorts.emplace_back(name);
