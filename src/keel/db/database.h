@@ -48,8 +48,8 @@ struct PoolStats {
 
 class Database : public Session {
  public:
-  // `on_change` is called when the database becomes unreachable, when it is reachable again, and when it begins to
-  // reject writes; then call check_reads() and check_writes(). It is called on any thread. For a database in a file,
+  // Calls `on_change`, on any thread, when the database becomes unreachable, when it is reachable again, and when it
+  // begins to reject writes; the owner should then call check_reads() and check_writes(). For a database in a file,
   // `on_change` is called only when the database begins to reject writes. Call watch() before attach(); `on_change`
   // stays set until the last loop is detached.
   virtual void watch(Function<void()> on_change) = 0;

@@ -8,7 +8,7 @@
 // implementing MigrationTarget.
 //
 // Next to 0002_orders.sql there may be a 0002_orders.down.sql, which undoes 0002_orders.sql in one transaction. The
-// checksum of the .down.sql file is not recorded, so it may be added and corrected later.
+// checksum of the .down.sql file is not recorded, so the .down.sql file may be added and corrected later.
 //
 // If databases differ, PostgreSQL gets 0001_users.postgres.sql instead of 0001_users.sql, and SQLite gets
 // 0001_users.sqlite.sql; 0001_users.postgres.down.sql undoes the file for PostgreSQL. For each database, every number
@@ -56,7 +56,7 @@ struct Migration {
   std::string name;  // The part `name` of NNNN_name.sql.
   std::string text;
   std::string checksum;  // SHA-256, in lower-case hexadecimal digits.
-  // The name of the file that undoes this one, such as "0002_orders.down.sql"; empty when there is none.
+  // The name of the file that undoes this file, such as "0002_orders.down.sql"; empty when there is none.
   std::string down_name;
   std::string down_text;        //
   bool has_transaction = true;  // False if the file begins with `-- keel: no transaction`.
@@ -67,7 +67,7 @@ struct MigrationStatus {
   int version = 0;
   std::string name;
   bool is_applied = false;
-  std::int64_t applied_at = 0;  // In seconds since 1970; 0 if the file is not applied.
+  std::int64_t applied_at = 0;  // The time in seconds since 1970; 0 if the file is not applied.
   bool has_down = false;
   // For a half-applied file that runs without a transaction: how many of its statements have run.
   int steps_done = 0;

@@ -26,8 +26,8 @@
 // whatever name_case says about JSON. The order of the columns does not matter, and columns for which there is no field
 // are ignored. If a field has no column, the query fails with Internal at the first row, even if the field is in
 // optional_fields: "Order: no column 'note' for the field of that name; the columns are id, customer, …". The query
-// fails in the same way if there are two columns for a field. Give an expression a name with `as`: select count(*) as
-// total.
+// also fails with Internal if there are two columns for one field. Give an expression a name with `as`: select count(*)
+// as total.
 //
 // Lifetime: a Row and its views are valid during the call to which the Row is passed.
 // Threads:  a value.

@@ -124,15 +124,16 @@ enum class Isolation : std::uint8_t {
   // All statements see the data that was committed before the transaction's first statement began. Conflict: another
   // transaction has changed a row that this transaction also changes.
   RepeatableRead,
-  // Transactions behave as if they ran one after the other in some order. Conflict: no order has the same effect.
+  // Transactions behave as if they ran one after the other in some order. Conflict: no serial order of the transactions
+  // has the same effect.
   Serializable,
 };
 
 // How a transaction is isolated from concurrent transactions.
 struct TransactionOptions {
   Isolation isolation = Isolation::Default;
-  // Whether the transaction only reads: then a statement that would change data fails with FailedPrecondition. A
-  // read-only transaction never waits for a writer, and no writer waits for it.
+  // If true, the transaction only reads: a statement that would change data fails with FailedPrecondition. A read-only
+  // transaction never waits for a writer, and no writer waits for it.
   bool read_only = false;
   // For a transaction that is Serializable and read_only: its first statement may wait until a Conflict is no longer
   // possible.
@@ -262,8 +263,8 @@ class [[nodiscard]] Savepoint {
     if (session_ != nullptr) roll_back();
   }
 
-  // Ends the savepoint, and keeps the changes since then as a part of the transaction, which can still be committed or
-  // rolled back.
+  // Ends the savepoint. The changes since the savepoint was made become a part of the transaction, which can still be
+  // committed or rolled back.
   // Conflict: the savepoint or its transaction has ended. If release() is cancelled before it begins, the savepoint
   // stays open.
   Task<> release();
@@ -291,8 +292,8 @@ class Session : public Queries {
   // transaction is rolled back. If the database aborts the transaction because of a concurrent transaction (a
   // serialization failure, a deadlock), even at the commit, `body` is called again from its beginning with a new
   // transaction, so its other effects happen again, too. After attempts_max calls of `body`, the result is the last
-  // Conflict. If the outcome of a commit is unknown, `body` is not called again. SQLite never aborts a transaction for
-  // this reason.
+  // Conflict. If the outcome of a commit is unknown, `body` is not called again. SQLite never aborts a transaction
+  // because of a concurrent transaction.
   template <class F>
     requires std::is_invocable_v<F&, Transaction&>
   std::invoke_result_t<F&, Transaction&> transact(TransactionOptions options, F&& body, RetryOptions retry = {},
@@ -306,7 +307,8 @@ class Session : public Queries {
 
   // Reads the rows in parts, converted by read_as<T> (row.h): awaits `on_rows`, a Task<>(std::span<const T>), for each
   // part, and returns the number of rows. The rows are valid until `on_rows` completes; if `on_rows` fails, the stream
-  // ends with its error. The stream holds a connection and a snapshot until it ends, so give the task a deadline.
+  // ends with the error of `on_rows`. The stream holds a connection and a snapshot until it ends, so give the task a
+  // deadline.
   template <class T, class F, class... A>
   Task<std::size_t> stream(SqlOf<A...> sql, F&& on_rows, const A&... arguments);
 

@@ -15,8 +15,8 @@
 //
 //   session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
 //
-// An Sql records the source location at which its literal was converted, which is the call in the examples above. An
-// error of a statement names its text and this place.
+// An Sql records the source location at which its literal was converted, which is the call in the examples above. The
+// error of a statement names the statement's text and the recorded location.
 //
 // For back ends: named parameters are numbered from 1 in the order in which they first occur, and their values arrive
 // in that order. for_each_placeholder() finds them, for a database that supports only numbered parameters.

@@ -9,7 +9,7 @@
 // (data/timestamp.h). An enum becomes the name of its value (data/enum_names.h); a value that has no name is a Bug
 // (base/bug.h). A std::vector<std::byte> becomes a blob.
 //
-// Threads: values; an Arguments may be moved to another thread.
+// Threads: the types are values; an Arguments may be moved to another thread.
 // Cost:    an Arguments takes one pool block, and no heap.
 
 #pragma once

@@ -106,7 +106,7 @@ class Notes {
 Task<http::Response> Notes::create(http::Request& request) {
   const auto draft = co_await request.json<NewNote>();
   const auto& writer = *request.get<http::KeyOwner>();
-  const auto made = co_await on_error(Code::AlreadyExists, fail(Code::Conflict, "there is such a note already"),
+  const auto made = co_await on_error(Code::AlreadyExists, fail(Code::Conflict, "this note already exists"),
                                       database_.execute("insert into notes (text, owner, made_at) values ($1, $2, $3)",
                                                         draft.text, writer.name, Timestamp::now()));
   made_.add();

@@ -1,4 +1,5 @@
-// keel/db/postgres/copy.h — takes the rows that the body of Database::copy_in() writes by COPY into a table.
+// keel/db/postgres/copy.h — receives the rows that the body of Database::copy_in() writes, and sends them to a table
+// with COPY.
 //
 //   Task<> fill(db::postgres::CopyRows<Line>& rows) {
 //     while (const auto line = co_await next_line()) co_await rows.write(*line);

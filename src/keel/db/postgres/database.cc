@@ -260,7 +260,7 @@ Task<> Database::commit(std::uint64_t transaction) {
 }
 
 void Database::roll_back(std::uint64_t transaction) noexcept {
-  // If the calling thread runs another loop, this has no effect, and hold_max ends the transaction later.
+  // On a thread that runs another loop, the call has no effect, and hold_max ends the transaction later.
   Pool* const pool = state_->known(io::Loop::current());
   internal::Connection* const connection = pool != nullptr ? pool->find(transaction) : nullptr;
   if (connection != nullptr) connection->roll_back();
@@ -294,7 +294,7 @@ Task<> Database::run_script(Transaction& transaction, std::string script) {
 
 Task<> Database::script(std::string script, std::uint64_t transaction) {
   if (transaction != 0 && !internal::find_transaction_control(script).empty()) {
-    co_await fail(Code::InvalidArgument, "a script within a transaction must not begin or end one");
+    co_await fail(Code::InvalidArgument, "a script within a transaction must not begin or end a transaction");
   }
   Pool* const pool = co_await state_->pool();
   Call call(*pool, Call::Kind::Script, transaction);

@@ -14,10 +14,9 @@
 // Each loop has `connections` sessions of its own, and replaces a session that ends. The reads that start within one
 // iteration of a loop are sent as one group with one Sync; each read still sees all data that was committed before it
 // began. A statement is a read if it begins with select, values, table, show or with, and contains no keyword that can
-// change data. If a read calls a function that changes data, write `-- volatile` into its text. A write has a
-// connection to itself, and is committed when it completes. But a write whose text contains `-- group` shares one
-// transaction with other such writes that are waiting: all of them complete after the commit, and if one fails, each is
-// run separately.
+// change data. If a read calls a function that changes data, write `-- volatile` into the text of the statement. A
+// write has a connection to itself, and is committed when it completes. But waiting writes whose texts contain
+// `-- group` share one transaction: all of them complete after the commit, and if one fails, each is run separately.
 //
 // A statement is prepared when a connection first runs it, and stays prepared; a connection keeps at most
 // `statements_max` prepared statements. An interactive transaction has a connection to itself for at most `hold_max`;
@@ -111,7 +110,7 @@ struct DatabaseOptions {
   // How long to wait for the response to a cancelled statement; after that, the connection is closed.
   Duration cancel_grace = 5_s;
   // Whether a pooler in front of the server may run each transaction in a different session (pgbouncer in transaction
-  // mode). If so, statements are sent unnamed, and the server parses them each time.
+  // mode). With a pooler, statements are sent unnamed, and the server parses them each time.
   bool pooler = false;
   // After a failed attempt to connect, the wait before the next attempt is random: at least reconnect_min, and at most
   // the smaller of reconnect_max and three times the previous wait.
@@ -140,7 +139,7 @@ struct DatabaseStats {
   std::uint64_t retired = 0;   // Connections that were replaced because of max_age.
   std::uint64_t reads = 0;     // Reads completed.
   std::uint64_t writes = 0;    // Writes completed.
-  std::uint64_t groups = 0;    // Syncs that were sent for these reads and writes.
+  std::uint64_t groups = 0;    // Syncs that were sent for reads and writes.
   std::uint64_t repeated = 0;  // Statements that were sent again.
   std::uint64_t failures = 0;  // Statements that the server rejected, except those of check_writes().
   // The failures that occurred because the server's disk was full or failed.
@@ -199,7 +198,7 @@ class Database final : public db::Database {
   Task<std::size_t> copy_in(Transaction& transaction, std::string_view table, F&& body) {
     return copy_in_as<T>(internal::copy_text(table, Fields<T>::names), body, number_of(transaction));
   }
-  // Does the same as stream(), but by COPY, which is faster for many rows and takes no parameters. The server sends
+  // Does the same as stream(), but with COPY, which is faster for many rows and takes no parameters. The server sends
   // rows no faster than `on_rows` processes them. Unsupported: a column has a type that types.h reads as text; the
   // message names the column.
   template <class T, class F>

@@ -34,7 +34,7 @@
 
 namespace keel::db::postgres {
 
-// A setting of the session, which a startup message contains: "application_name", "search_path".
+// A setting of the session, sent in the startup message: "application_name", "search_path".
 struct StartupParameter {
   std::string_view name;
   std::string_view value;

@@ -48,8 +48,8 @@ ServerError::ServerError(const ErrorResponse& response)
 
 Error error_of(const ErrorResponse& response) {
   Code code = code_of(response.sqlstate);
-  // A timeout and a cancellation have the same SQLSTATE, so the message decides. If the server's messages are in
-  // another language, a timeout is reported as Cancelled.
+  // A timeout and a cancellation have the same SQLSTATE, so only the text of the message distinguishes them. If the
+  // server's messages are in another language, a timeout is reported as Cancelled.
   if (code == Code::Cancelled && response.message.find("timeout") != std::string_view::npos) {
     code = Code::DeadlineExceeded;
   }

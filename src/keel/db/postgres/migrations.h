@@ -7,10 +7,10 @@
 // A statement that PostgreSQL does not allow in a transaction, such as create index concurrently, belongs in a file
 // that begins with `-- keel: no transaction`; every other statement of such a file runs in its own transaction. The
 // table keel_migration_steps records how many statements of the file have run. If the process is killed, the statement
-// that was running is run again. A file of this kind must therefore create indexes `if not exists` and drop them `if
-// exists`, or it is rejected; an index that an interrupted run left invalid is dropped first. A file of this kind needs
-// one session for all of its statements, so the file is rejected with FailedPrecondition, before any statement runs, if
-// the option `pooler` is set.
+// that was running is run again. A file without a transaction must therefore create indexes `if not exists` and drop
+// them `if exists`, or the file is rejected; an index that an interrupted run left invalid is dropped first. A file
+// without a transaction needs one session for all of its statements, so the file is rejected with FailedPrecondition,
+// before any statement runs, if the option `pooler` is set.
 //
 // Other processes wait for the lock without an open transaction, because create index concurrently waits until all open
 // transactions have ended. A process that has waited for `lock_max` fails with Unavailable.
@@ -39,7 +39,7 @@ Result<Migrated> migrate(DatabaseOptions options, int last = 0, Duration lock_ma
 Result<Migrated> migrate_down(DatabaseOptions options, int count = 1, Duration lock_max = migration_lock_max);
 // Undoes the last applied file and applies it again.
 Result<Migrated> migrate_redo(DatabaseOptions options, Duration lock_max = migration_lock_max);
-// Returns the files, and for each whether it has been applied.
+// Returns the files, and tells for each file whether and when it was applied.
 Result<std::vector<MigrationStatus>> migration_status(DatabaseOptions options, Duration lock_max = migration_lock_max);
 
 }  // namespace keel::db::postgres

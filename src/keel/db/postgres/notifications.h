@@ -11,10 +11,10 @@
 //   co_await transaction.execute("select pg_notify('jobs', $1)", id);     // sent when the transaction commits
 //
 // Result:    listen() completes when the server has begun to listen on the channel. Each notification that is committed
-//            afterwards arrives once, in the order of the commits, even if this program sent it. next() returns the
-//            next notification. If the connection has ended, next() reconnects, however long that takes, and then
-//            returns a Notification whose is_gap is set: the notifications sent in the meantime are lost (PostgreSQL
-//            keeps no notifications for a disconnected client), so read the tables again.
+//            after listen() has completed arrives once, in the order of the commits, even if this program sent it.
+//            next() returns the next notification. If the connection has ended, next() reconnects, however long that
+//            takes, and then returns a Notification whose is_gap is set: the notifications sent in the meantime are
+//            lost (PostgreSQL keeps no notifications for a disconnected client), so read the tables again.
 // Errors:    listen() and add(): InvalidArgument (the name of a channel is empty, has more than 63 bytes, or a zero
 //            byte), Unavailable (the server cannot be reached), Unsupported (a pooler). Of next(): Cancelled and
 //            DeadlineExceeded (no notification is lost: call next() again), Unavailable (the database is closed).
@@ -40,7 +40,7 @@ namespace internal {
 class Listening;
 }
 
-// What a NOTIFY sent.
+// A notification that a NOTIFY sent, or the mark of a gap.
 struct Notification {
   // True if this is not a notification, but marks a gap in which notifications may have been missed.
   bool is_gap = false;

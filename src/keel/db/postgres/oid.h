@@ -52,8 +52,8 @@ Oid array_of(Oid element) noexcept;
 
 // Binary for the types that types.h reads in binary, and for arrays of them; else Text.
 Format format_of(Oid type) noexcept;
-// The type's name in SQL: "integer", "timestamp with time zone", "integer[]"; "type 12345" for one that types.h does
-// not read.
+// The type's name in SQL: "integer", "timestamp with time zone", "integer[]"; "type 12345" for a type that types.h
+// does not read.
 std::string name_of(Oid type);
 
 }  // namespace keel::db::postgres

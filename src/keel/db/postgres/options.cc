@@ -86,8 +86,8 @@ Result<> set(Values& values, std::string_view name, std::string value) {
     }
     known.append(known.empty() ? "" : ", ").append(key_names[i].name);
   }
-  // A password that contains a blank or an & ends too early, and its rest may appear as an unknown key; therefore an
-  // unknown key is not shown if there is a password.
+  // A password that contains a blank or an & ends too early, and the rest of it may appear as an unknown key; therefore
+  // an unknown key is not shown if there is a password.
   const bool is_plain = !value_of(values, Key::Password) &&
                         std::ranges::all_of(name, [](char c) { return ascii::is_alphanumeric(c) || c == '_'; });
   return wrong("unknown key" + (is_plain && name.size() < 40 ? " " + std::string(name) : std::string()) +

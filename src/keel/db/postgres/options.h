@@ -56,7 +56,7 @@ namespace keel::db::postgres {
 // Whether and how the connection is encrypted (libpq's sslmode).
 enum class SslMode : std::uint8_t {
   Disable,  // No TLS.
-  // TLS if the server offers it; the server's certificate is not checked. This mode does not protect against
+  // TLS if the server offers it; the server's certificate is not checked. The mode Prefer does not protect against
   // eavesdropping.
   Prefer,
   // TLS. The certificate is checked only if sslrootcert names a file, in which case it is checked as with VerifyCa;

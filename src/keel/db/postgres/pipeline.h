@@ -10,10 +10,10 @@
 //   operations[received.number]. …                       // the number of the Step, in the order of add(), from 0
 //
 // The server responds to steps in their order. After an ErrorResponse, the server skips all steps up to the next Sync.
-// The pipeline skips these steps, too, so that the next response belongs to that Sync. A Query includes a Sync: both
-// its error and its ReadyForQuery belong to the Query, and the ReadyForQuery is the last message of the Query. An error
-// that occurs at a Sync, such as a violation of a constraint that was deferred to the commit, belongs to the Sync; the
-// Sync's ReadyForQuery follows.
+// The pipeline also skips the steps up to the next Sync, so that the next response belongs to that Sync. A Query
+// includes a Sync: both its error and its ReadyForQuery belong to the Query, and the ReadyForQuery is the last message
+// of the Query. An error that occurs at a Sync, such as a violation of a constraint that was deferred to the commit,
+// belongs to the Sync; the Sync's ReadyForQuery follows.
 //
 // COPY: a CopyInResponse belongs to an Execute or a Query; then the caller sends the data, which is not a Step, and
 // finally the CommandComplete arrives. The server ignores a Sync while it waits for data: if an Execute runs a COPY

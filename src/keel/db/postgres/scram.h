@@ -11,7 +11,7 @@
 // PLUS binds the proof to the TLS connection, so that a man in the middle cannot forward it. PLUS is used whenever the
 // TLS connection provides a binding and the server offers PLUS. If TLS provides a binding but the server does not offer
 // PLUS, the client states in the signed part of its message that it would support PLUS. A server that did offer PLUS
-// rejects such a login, because a man in the middle must have removed the offer.
+// then rejects the login, because a man in the middle must have removed the offer.
 //
 // Errors:    all from_environment(). Unauthenticated: the server's signature is wrong, so it does not know the
 //            password; the server does not offer PLUS although channel binding is required; no password is configured.
@@ -20,7 +20,7 @@
 //            extension; the password has characters whose normal form this client does not know (see below).
 // Password:  normalized by SASLprep (RFC 4013). Non-ASCII spaces become a space, and characters that SASLprep maps to
 //            nothing are removed. A password that is not UTF-8, or contains a character that SASLprep prohibits (such
-//            as an emoji), is used unchanged, as PostgreSQL does. Letters, digits and signs that are their own normal
+//            as an emoji), is used unchanged, as in PostgreSQL. Letters, digits and signs that are their own normal
 //            form (NFKC) are used unchanged: ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining
 //            marks and compatibility characters (ligatures, full-width letters, Roman numerals) are Unsupported.
 // Ownership: a Scram copies the data that it needs; it wipes the password after challenge().

@@ -77,7 +77,7 @@ Result<> Backup::open() {
   KEEL_TRY_VOID(source_->run_script("begin; select count(*) from sqlite_schema"));
 
   if (options_.vfs == nullptr) {
-    // target.part itself is not locked, because on NFS such a lock would conflict with SQLite's own locks.
+    // target.part itself is not locked, because on NFS a lock on target.part would conflict with SQLite's own locks.
     KEEL_TRY(lock_, take_lock(lock_path()));
     const int fd = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) return Error::from_errno("open", errno).because(part_);
@@ -108,7 +108,7 @@ Result<bool> Backup::step() {
   if (code == SQLITE_DONE) {
     done = finish();
   } else {
-    // This call ends the copy, and sets the error message.
+    // sqlite3_backup_finish() ends the copy, and sets the error message.
     sqlite3_backup_finish(std::exchange(backup_, nullptr));
     done = error_of(copy_, code);
   }
@@ -138,7 +138,7 @@ void Backup::close() noexcept {
   if (copy_ != nullptr) sqlite3_close_v2(std::exchange(copy_, nullptr));
   source_.reset();
   if (std::exchange(is_made_, false) && options_.vfs == nullptr) {
-    // Removes target.part, and the files that checking it may leave behind.
+    // Removes target.part, and the files that the check may leave behind.
     for (const char* const suffix : {"", "-wal", "-shm"}) ::unlink((part_ + suffix).c_str());
   }
   if (lock_ < 0) return;

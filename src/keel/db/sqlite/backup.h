@@ -36,7 +36,7 @@ struct BackupOptions {
   std::string source;
   std::string target;
   int pages = 256;  // The number of pages that each step copies: 1 MiB if a page has the usual 4 KiB.
-  // For tests: the name of a registered VFS. If a name is set, the copy is written directly to `target`, without
+  // For tests: the name of a registered VFS. If a VFS is named, the copy is written directly to `target`, without
   // target.part.
   const char* vfs = nullptr;
 };

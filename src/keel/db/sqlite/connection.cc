@@ -304,7 +304,7 @@ void Connection::limit_steps(int steps) noexcept {
 void Connection::start_steps(Statement& statement) noexcept {
   counts_steps_ = true;
   step_limit_met_ = false;
-  // Resets the statement's step count to 0: SQLite calls the handler when this count reaches the limit.
+  // Resets the statement's step count to 0: SQLite calls the handler when the step count reaches the limit.
   sqlite3_stmt_status(statement.handle(), SQLITE_STMTSTATUS_VM_STEP, 1);
 }
 
@@ -319,9 +319,9 @@ int Connection::on_steps(void* at) noexcept {
 void Connection::interrupt() noexcept { sqlite3_interrupt(handle_); }
 
 // Data that is found in a WAL may exist only in the system's cache: after a failed sync, the system considers that data
-// written, and at the next start SQLite considers it committed. Anything that is committed after such data, or moved
-// into the file, would be lost or damaged in a power failure. If the same bytes are written again, the next sync writes
-// them to the disk. Nobody appends meanwhile.
+// written, and at the next start SQLite considers it committed. Anything that is committed after such unsynced data, or
+// moved into the file, would be lost or damaged in a power failure. If the same bytes are written again, the next sync
+// writes them to the disk. Nobody appends meanwhile.
 Result<> Connection::sync_wal() {
   constexpr int at_once = 64 * 1024;
   const int begun = sqlite3_exec(handle_, "begin immediate", nullptr, nullptr, nullptr);

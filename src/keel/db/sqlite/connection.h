@@ -52,8 +52,8 @@ struct ConnectionOptions {
   // The size of the connection's page cache: a larger cache takes more memory and saves reads.
   int cache_kib = 4096;
   int statements_max = 128;  // Prepared statements kept.
-  // After a commit that leaves at least this many pages in the WAL, the pages are moved into the file (wal_watch.h); if
-  // it is 0, commits do not move pages.
+  // After a commit that leaves at least this many pages in the WAL, the pages are moved into the file (wal_watch.h); 0:
+  // commits do not move pages.
   int checkpoint_pages = 1000;
   const char* vfs = nullptr;  // The name of a registered VFS, for tests.
 };
@@ -94,7 +94,7 @@ class Connection {
 
   // Runs a trusted text that contains any number of statements without placeholders. After an error, `line` (if it is
   // not null) is set to the line of the failing statement, or of the mistake in this statement, counted from 1. With
-  // Control::Refused, statements that prepare() rejects are rejected.
+  // Control::Refused, a statement that prepare() would reject, such as begin or pragma, fails with InvalidArgument.
   enum class Control : std::uint8_t { Allowed, Refused };
   Result<> run_script(std::string_view text, int* line = nullptr, Control control = Control::Allowed);
 
@@ -121,7 +121,8 @@ class Connection {
 
   // Interrupts the running statement; may be called on any thread.
   void interrupt() noexcept;
-  // Moves the pages of the WAL into the file, and empties the WAL. Unavailable while a reader still needs the WAL.
+  // Moves the pages of the WAL into the file, and empties the WAL. Fails with Unavailable while a reader still needs
+  // the WAL.
   Result<> checkpoint();
   const WalWatch& wal() const noexcept { return wal_; }
   WalWatch& wal() noexcept { return wal_; }

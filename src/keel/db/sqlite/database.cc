@@ -337,13 +337,13 @@ class DatabaseCall final : public Leaf {
   // where it began.
   Reader* reader_ = nullptr;
   Executor* home_ = nullptr;
-  StageClock* stages_ = nullptr;  // Set only if the request is being measured; this is also true of asked_ and begun_.
-  Instant asked_;                 // When the operation began to wait for another thread.
-  Instant begun_;                 // When the pool began to read.
+  StageClock* stages_ = nullptr;  // Like asked_ and begun_, set only if the request is being measured.
+  Instant asked_;                 // The time at which the operation began to wait for another thread.
+  Instant begun_;                 // The time at which the pool began to read.
   Arrived arrived_;
   Read read_;
   Write write_;
-  Instant posted_;           // When the operation was posted to the pool.
+  Instant posted_;           // The time at which the operation was posted to the pool.
   bool has_waited_ = false;  // Whether all threads of the pool were busy when the operation was posted.
   bool on_writer_ = false;
   bool cancelled_ = false;         // Guarded by State::mutex.

@@ -65,13 +65,15 @@ struct DatabaseOptions {
   int checkpoint_pages = 1000;  // See ConnectionOptions.
   // The number of threads, each with a connection, for reads that are too long for a loop.
   int pool_size = 2;
-  std::size_t pool_queued_max = 1024;  // The maximum number of reads that may wait for these threads.
-  // The maximum number of steps of a read on the loop; the default takes well below 1 ms. 0: all reads run on the pool.
+  std::size_t pool_queued_max = 1024;  // The maximum number of reads that may wait for the pool.
+  // The maximum number of steps of a read on the loop; the default number of steps takes much less than 1 ms. 0: all
+  // reads run on the pool.
   int loop_steps_max = 20'000;
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A read with a larger result than this runs on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A result larger than this is an error.
-  // The memory for rows that each loop keeps between its reads; if a result takes more, its memory is freed after the
-  // read. A larger value avoids the allocations for large results, but takes that much memory for each loop.
+  // The size of the memory for rows that each loop keeps between its reads; if a result takes more memory, that memory
+  // is freed after the read. A larger value avoids the allocations for large results, but takes that much memory for
+  // each loop.
   std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
   // If a read-only transaction is open for longer than this, that is logged at level warn, with the call that began the

@@ -22,7 +22,7 @@ constexpr auto gauge = metrics::Kind::Gauge;
 
 constexpr Measure measures[] = {
     {total, "db_writes_total", "Writes committed", [](const S& s, const O&) { return s.writer.writes; }},
-    {total, "db_write_groups_total", "Commits; each commits a group of writes with one fsync",
+    {total, "db_write_groups_total", "Commits; every commit stores a group of writes with one fsync",
      [](const S& s, const O&) { return s.writer.groups; }},
     {total, "db_write_failures_total", "Writes that ended with an error",
      [](const S& s, const O&) { return s.writer.failed; }},

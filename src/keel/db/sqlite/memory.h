@@ -1,7 +1,7 @@
 // keel/db/sqlite/memory.h — lets SQLite allocate its memory from the thread's pool.
 //
-// SQLite allocates a few small blocks per statement. If these blocks come from base/pool.h, they use no heap in steady
-// state; SQLite's own statistics are turned off, so that no allocation takes a lock.
+// SQLite allocates a few small blocks per statement. If SQLite takes these blocks from base/pool.h, the blocks use no
+// heap in steady state; SQLite's own statistics are turned off, so that no allocation takes a lock.
 //
 // Threads: any.
 // Cost:    SQLite is configured once per process, before its first use. If the program has already used SQLite, the

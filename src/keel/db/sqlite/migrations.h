@@ -8,7 +8,7 @@
 // fail with Unavailable.
 //
 // A file without a transaction may contain `vacuum`; every other statement runs in its own transaction. The table
-// keel_migration_steps records how many statements of such a file have run.
+// keel_migration_steps records how many statements of a file without a transaction have run.
 //
 // Threads: as for the connection. Blocks: call it before the service starts to serve.
 

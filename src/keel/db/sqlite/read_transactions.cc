@@ -19,9 +19,9 @@ void end_on(Connection& connection) noexcept {
 
 Result<std::uint64_t> ReadTransactions::begin(std::unique_ptr<Connection>& connection, std::source_location place) {
   if (count() >= transactions_max) {
-    return fail(Code::ResourceExhausted, "the limit of open read-only transactions is reached");
+    return fail(Code::ResourceExhausted, "the limit on open read-only transactions is reached");
   }
-  // The first read in the transaction takes the snapshot, so a read is part of the beginning.
+  // The first read in the transaction takes the snapshot, so begin() includes a read.
   if (Result<> begun = connection->run_script("begin; select count(*) from sqlite_schema"); !begun) {
     end_on(*connection);
     return std::move(begun).error();

@@ -120,7 +120,7 @@ Result<> Statement::run(std::span<const Value> values, Rows& rows, std::size_t r
     }
     if (rows.bytes() > rows_bytes_max) [[unlikely]] {
       sqlite3_reset(statement_);
-      return fail(Code::ResourceExhausted, "the rows of one result must stay below their limit in bytes");
+      return fail(Code::ResourceExhausted, "the rows of one result are larger than their limit in bytes");
     }
     code = sqlite3_step(statement_);
   }

@@ -50,7 +50,8 @@ class Statement {
   // To run the statement and get its rows in parts, call begin(), and then fetch() until it returns false. Until
   // fetch() returns false, `values` and their bytes must not change. fetch() appends at least one row, and stops when
   // the rows have `bytes` bytes; it returns false if no rows remain. After fetch() has returned false or an error, the
-  // statement is ready for the next run. Between these calls, the statement holds a snapshot.
+  // statement is ready for the next run. From begin() until fetch() returns false or an error, the statement holds a
+  // snapshot.
   Result<> begin(std::span<const Value> values) { return bind(values); }
   Result<bool> fetch(Rows& rows, std::size_t bytes);
   // Sets the column names of `rows`, unless `rows` is empty.

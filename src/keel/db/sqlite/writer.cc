@@ -183,7 +183,7 @@ void Writer::work() noexcept {
       wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()),
                      [this] { return dropped_ || !held_queue_.empty(); });
     } else if (lock_retries_ != 0 && !queue_.empty()) {
-      sleeping_ = false;  // Writes that arrive during this time wait for the lock, too.
+      sleeping_ = false;  // A write that arrives before the retry must wait for the lock, too.
       wake_.wait_for(lock, std::chrono::nanoseconds((retry_at_ - Host::current().now()).count_ns()));
     } else {
       wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
@@ -238,7 +238,7 @@ void Writer::take_from_queue(Write& write) noexcept {
   stats_.wait_time = stats_.wait_time + (Host::current().now() - (write.locked_until - lock_timeout_));
 }
 
-// Takes writes from the queue into `group`; returns true if the last of them begins an interactive transaction.
+// Moves writes from the queue to `group`; returns true if the last of them begins an interactive transaction.
 bool Writer::take_group(Writes& group) noexcept {
   for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
     const bool begins = queue_.front().kind == Write::Kind::Begin;

@@ -6,11 +6,11 @@
 // SQLite, and any other write runs within a savepoint. A write never waits for other writes to join its group.
 //
 // If a write fails, only that write is rolled back; a write that leaves a deferred foreign key violated fails with
-// Conflict. If SQLite rolls back a whole group (`on conflict rollback`), or its COMMIT fails, the group is not
-// acknowledged: its other writes run once more, each in its own transaction. After an I/O error, or on a full disk,
-// nothing is repeated: all writes of the group fail with Unavailable, and it is unknown whether the file contains their
-// changes. An entry is logged when the disk begins to fail, and another entry when a commit succeeds again; no other
-// action is needed.
+// Conflict. If SQLite rolls back a whole group because of one write (`on conflict rollback`), or the COMMIT of the
+// group fails, no write of the group counts as committed: the writes of the group, except the write that caused the
+// rollback, run once more, each in its own transaction. After an I/O error, or on a full disk, nothing is repeated: all
+// writes of the group fail with Unavailable, and it is unknown whether the file contains their changes. An entry is
+// logged when the disk begins to fail, and another entry when a commit succeeds again; no other action is needed.
 //
 // If another process holds the database's lock, a write waits for the lock for at most the connection's busy_timeout;
 // this time begins at push(), and includes the time that the write waits behind other writes. A write can be withdrawn
@@ -72,8 +72,8 @@ struct Write : Link {
   Job* done = nullptr;  // The job that is posted to `home` when the write has ended.
   Written written;
   bool is_check = false;  // Whether the write only checks whether the disk accepts writes.
-  bool is_timed = false;  // Whether the writer records in `begun` when it begins the write.
-  Instant begun;          // When the writer began the write; set only if is_timed.
+  bool is_timed = false;  // Whether the writer sets `begun`.
+  Instant begun;          // The time at which the writer began the write; set only if is_timed.
   Result<> result;
 };
 
@@ -95,7 +95,7 @@ struct WriterStats {
   std::uint64_t groups = 0;       // Commits.
   std::uint64_t group_max = 0;    // The largest number of writes in one commit.
   std::uint64_t groups_lost = 0;  // Groups that had to run again, or that failed as a whole.
-  // I/O errors, and errors because of a full or a read-only disk, not counting those of checks.
+  // I/O errors, and errors because of a full or a read-only disk, not counting the errors of checks.
   std::uint64_t disk_errors = 0;
   std::uint64_t checks_failed = 0;  // Checks of the disk that failed because the disk does not accept writes.
   bool disk_fails = false;          // Whether the last attempt to commit failed with an error of the disk.
@@ -184,7 +184,7 @@ class Writer {
   Result<> run_statement(Write& write);
   Outcome outcome_of_error() noexcept;
   static bool are_checks(Writes& writes) noexcept;
-  // `of_checks`: only writes that are checks have met the error.
+  // `of_checks`: the error occurred only in writes that are checks.
   void count_disk_error(bool of_checks) noexcept;
   void count_failed(std::uint64_t writes, std::uint64_t checks) noexcept;
   void disk_has_changed() noexcept;

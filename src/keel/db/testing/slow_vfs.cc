@@ -15,7 +15,8 @@ namespace keel::db::sqlite {
 namespace {
 
 // SQLite's VFS for Unix has several tables of methods, one for each locking style. A replacement table has no room for
-// a pointer to the table that it replaces; therefore its index in an array of Table identifies that table.
+// a pointer to the table that it replaces; therefore the index of the replacement in an array of Table identifies the
+// replaced table.
 struct Table {
   const sqlite3_io_methods* below = nullptr;
   sqlite3_io_methods slow = {};

@@ -51,15 +51,15 @@ class TraceVfs {
   void refuse_writes(bool refuses) noexcept;
   // Makes the next read of the database's file fail with EIO.
   void fail_read() noexcept;
-  // Makes opening the database's file take longer by `by`.
+  // Delays each opening of the database's file by the time `by`.
   void slow_open(Duration by) noexcept;
 
   // From now on, writes to the database's file, such as those of a checkpoint, wait until release_file(), but for no
   // longer than `most`.
   void hold_file(Duration most);
-  // Whether such a write is waiting now.
+  // Whether a write to the held file is waiting now.
   bool is_file_awaited() const;
-  // Lets the waiting writes continue; returns false if a write has waited for the whole of `most`.
+  // Lets the waiting writes continue; returns false if a write has waited for the whole time `most`.
   bool release_file();
 
   struct State;

@@ -98,8 +98,8 @@ class Text {
     }
     return count >= least;
   }
-  // Reads a point and a fraction of at most 9 digits, which is rounded to microseconds. Returns true also if there is
-  // no point.
+  // Reads a decimal point and a fraction of at most 9 digits; rounds the fraction to microseconds. Also returns true if
+  // there is no decimal point.
   bool fraction(std::int64_t& us) {
     us = 0;
     if (!take('.')) return true;

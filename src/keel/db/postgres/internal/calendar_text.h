@@ -1,8 +1,8 @@
-// keel/db/postgres/internal/calendar_text.h — converts dates, times and intervals to text, as types.h writes them, and
-// back.
+// keel/db/postgres/internal/calendar_text.h — converts dates, times and intervals to the text that types.h describes,
+// and back.
 //
-// The append_* functions append the text or the bytes to `to`. These functions return false if the bytes, or the text,
-// are not a value of the type; the bytes of `to` after its former end are then unspecified.
+// The append_* functions append the text or the bytes to `to`. An append_* function returns false if the bytes, or the
+// text, are not a value of the type; the bytes of `to` after its former end are then unspecified.
 //
 // Source: datetime.c, timestamp.c and date.c of the server, which count days and microseconds from 2000-01-01.
 

@@ -44,9 +44,9 @@ class Call final : public Leaf, public Link {
   std::span<const db::Value> values;
   std::string_view script;     // The SQL text of Begin, Script and CopyIn.
   std::source_location place;  // Set only for Begin: the source location of the call of begin().
-  bool is_unbounded = false;   // Set only for Begin: hold_max does not end the transaction.
+  bool is_unbounded = false;   // True if hold_max does not end the transaction; set only for Begin.
   std::uint32_t rows_max = 0;  // Set only for Fetch: the number of rows to fetch.
-  bool is_first = false;       // Set only for Fetch: the first Fetch of a result, which creates the portal.
+  bool is_first = false;       // True only for the first Fetch of a result, which creates the portal.
   bool has_more = false;       // Set only for Fetch, when the call completes: whether the portal has more rows.
   // Set only for CopyIn and CopyOut: the COPY; when the call completes, the COPY has begun.
   Copy* copy = nullptr;
@@ -54,13 +54,13 @@ class Call final : public Leaf, public Link {
   Written written;
 
   Kind kind() const noexcept { return kind_; }
-  // Whether a call of this kind uses a prepared statement.
+  // Whether the call uses a prepared statement.
   bool has_statement() const noexcept {
     return kind_ == Kind::Query || kind_ == Kind::Execute || kind_ == Kind::Fetch || kind_ == Kind::CopyOut;
   }
   // Whether a Bind must be sent, because the call has no portal yet.
   bool binds() const noexcept { return kind_ != Kind::Fetch || is_first; }
-  // Whether the call is sent as a Query message, which must be the only call of its group.
+  // Whether the call is sent as a Query message, and must therefore be the only call of its group.
   bool is_simple() const noexcept {
     return kind_ == Kind::Script || kind_ == Kind::Commit || kind_ == Kind::CopyIn || kind_ == Kind::CopyOut;
   }

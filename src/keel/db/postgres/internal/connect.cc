@@ -55,7 +55,7 @@ Task<BackendKeyData> log_in(Pool& pool, Reader& reader, Stream& stream, ServerAd
   std::vector<StartupParameter> parameters = {{"client_encoding", "UTF8"}, {"datestyle", "ISO"}};
   if (!to.application_name.empty()) parameters.push_back({"application_name", to.application_name});
   if (!to.options.empty()) parameters.push_back({"options", to.options});
-  // This setting is not sent to a pooler, because a pooler rejects settings that it does not know.
+  // statement_timeout is not sent to a pooler, because a pooler rejects settings that it does not know.
   if (settings.options.statement_timeout > Duration() && !settings.options.pooler) {
     parameters.push_back({"statement_timeout", timeout});
   }

@@ -259,7 +259,7 @@ Result<> Connection::receive(const Message& message) {
   if (message.type == MessageType::ErrorResponse) {
     KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
     Error error = error_of(response);
-    if (response.is_fatal()) {  // The error has ended the session, so the server rolls back its transaction.
+    if (response.is_fatal()) {  // The error has ended the session, so the server rolls back the session's transaction.
       farewell_ = std::move(error);
       return {};
     }
@@ -325,7 +325,8 @@ inline Result<> Connection::receive_slot(const Message& message) {
       if (copy_ != nullptr) copy_->count = complete.changes;
       if (call != nullptr) {
         call->written.changes = complete.changes;
-        // The last CommandComplete decides: a commit may be preceded by "rollback to".
+        // Only the last CommandComplete tells whether the commit succeeded, because "rollback to" may precede the
+        // commit.
         if (call->kind() == Call::Kind::Commit) {
           group_error_.reset();
           if (complete.tag == "ROLLBACK") {
@@ -462,9 +463,9 @@ Result<> Connection::receive_sync(const Message& message) {
 void Connection::phase_over() {
   if (phase_ == Phase::Ending) return group_over();
   if (phase_ == Phase::Executing) return finish_group();
-  // In this phase the server has executed no call.
+  // In the phase Preparing, the server has executed no call.
   round_trip_ = std::min(round_trip_, pool_.loop().now() - responded_);
-  // Calls whose statement could not be prepared fail.
+  // A call fails if its statement could not be prepared.
   for (Asked& asked : asked_) {
     if (!asked.error) continue;
     for (Slot& slot : slots_) {

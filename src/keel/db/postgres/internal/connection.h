@@ -64,7 +64,7 @@ class Connection {
   bool has_ended() const noexcept { return !keeping_.is_running(); }
 
   bool is_connected() const noexcept { return phase_ != Phase::Down; }
-  Instant since() const noexcept { return since_; }  // When the session was connected.
+  Instant since() const noexcept { return since_; }  // The time at which the session was connected.
   // Whether the session is connected, runs nothing, and may be given work.
   bool is_free() const noexcept {
     return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_old_ && !is_held_by_cancel();
@@ -227,7 +227,8 @@ class Connection {
   Member<Timer, Connection, &Connection::held_long> long_{*this};
 
   Instant since_;
-  // When the response to the group's previous statement arrived; at first, when the group was sent.
+  // The time at which the response to the group's previous statement arrived; at first, the time at which the group was
+  // sent.
   Instant responded_;
   // The shortest time in this session between sending a part of a group and receiving the first response to that part:
   // about a round trip.

@@ -155,7 +155,7 @@ Task<> Connection::write_all(Stream& stream) {
       copy_->has_moved.set();
     }
     if (sending_.capacity() > sent_bytes_kept) sending_.release();
-    // The reader continues to read what the server has sent, which may contain the reason.
+    // If the write failed, reading continues, because the server may have sent the reason for the failure.
     if (!written) co_return;
     if ((is_ending_ || is_retiring_) && out_.empty()) stream.shutdown();
   }

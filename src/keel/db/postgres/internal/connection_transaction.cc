@@ -31,8 +31,8 @@ void Connection::begin_transaction(std::uint64_t number, const Call& begin) {
   pool_.loop().start_timer(hold_, pool_.loop().now() + pool_.settings().options.hold_max);
 }
 
-// Adds the SQL that ends the savepoint of the previous statement. If that statement failed, first adds the SQL that
-// undoes it.
+// Adds the SQL that ends the savepoint of the previous statement. If the previous statement failed, first adds the SQL
+// that undoes that statement.
 void Connection::leave_mark() {
   std::string& text = transaction_.pending;
   if (transaction_.mark == Mark::Failed) text += ";rollback to savepoint keel";
@@ -59,8 +59,9 @@ void Connection::send_prologue(bool is_alone) {
   ++syncs_;
 }
 
-// If the Query that begins the transaction fails, the server does not skip the messages after it. Therefore this
-// savepoint is sent as an extended message: outside of a transaction it fails, and then the server skips the statement.
+// If the Query that begins the transaction fails, the server does not skip the messages after it. Therefore the
+// savepoint is sent with the extended protocol: outside of a transaction, the savepoint fails, and then the server
+// skips the statement.
 void Connection::send_mark() {
   Encoder encoder(out_);
   const bool sent = encoder.parse({}, "savepoint keel") && encoder.bind({}, {}, {}, {}, {}) && encoder.execute({});

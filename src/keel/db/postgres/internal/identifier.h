@@ -7,8 +7,8 @@
 
 namespace keel::db::postgres::internal {
 
-// Appends the name in quotes, and escapes quotes within the name. The name must not contain a zero byte
-// (Encoder::query() rejects one).
+// Appends the name in quotes, and escapes quotes within the name. The name must not contain a zero byte:
+// Encoder::query() rejects a text with a zero byte.
 inline void append_identifier(std::string& to, std::string_view name) {
   to += '"';
   for (const char c : name) {

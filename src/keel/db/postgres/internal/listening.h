@@ -42,7 +42,7 @@ class Listening : public Link {
   Task<> connect_again();
   // Sends `sql` as a Query, and reads messages up to the ReadyForQuery that ends the response.
   Task<> run(std::string sql);
-  // Consumes the messages in `chunk_` up to a ReadyForQuery; returns true if there was one.
+  // Consumes the messages in `chunk_` up to a ReadyForQuery; returns true if `chunk_` contained a ReadyForQuery.
   Result<bool> take();
   void disconnect(const Error& reason) noexcept;
 

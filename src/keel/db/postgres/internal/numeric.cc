@@ -72,8 +72,8 @@ bool read_decimal(std::string_view text, Decimal& decimal) {
     if (error != std::errc() || std::abs(decimal.exponent) > 200'000) return false;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   }
-  // This limit is larger than the number of digits of any numeric, and sums of numbers within this limit do not
-  // overflow.
+  // The limit of 200,000 is larger than the number of digits of any numeric, and sums of numbers within the limit do
+  // not overflow.
   return text.empty() && decimal.whole.size() + decimal.fraction.size() < 200'000;
 }
 

@@ -16,7 +16,7 @@ namespace keel::db::postgres {
 [[nodiscard]] bool append_numeric_text(std::string_view bytes, Buffer& to);
 
 // Appends the binary form of a text, which consists of digits with an optional sign, point and exponent, or is NaN or
-// Infinity. Returns false if `text` has none of these forms, or more digits than a numeric can have; the bytes of `to`
+// Infinity. Returns false if `text` has a different form, or more digits than a numeric can have; the bytes of `to`
 // after its former end are then unspecified.
 [[nodiscard]] bool append_numeric_bytes(std::string_view text, Buffer& to);
 

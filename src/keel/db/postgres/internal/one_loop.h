@@ -1,7 +1,7 @@
 // keel/db/postgres/internal/one_loop.h — a loop that runs tasks one after the other, for a program that has no other
 // loops yet.
 //
-// Threads: the thread that constructed it, which must not run another loop.
+// Threads: only the thread that constructed the OneLoop; this thread must not run another loop.
 
 #pragma once
 

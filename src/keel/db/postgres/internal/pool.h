@@ -92,8 +92,8 @@ class Pool {
   void disconnected(const Error* why) noexcept;
   void is_free_again() noexcept { schedule(); }
   void ended(Connection& connection) noexcept;
-  // Takes back a call that was sent but not executed. Such calls are sent again before all other calls, in the order in
-  // which they are passed to this function.
+  // Takes back a call that was sent but not executed. The calls that are taken back are sent again before all other
+  // calls, in the order in which they were passed to this function.
   void send_again(Call& call) noexcept;
   // The reason why a transaction ended before its task committed or dropped the transaction.
   enum class Early : std::uint8_t { Expired, Lost };

@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/saslprep.h — normalizes passwords by SASLprep (RFC 4013), to the extent that scram.h
+// keel/db/postgres/internal/saslprep.h — normalizes passwords with SASLprep (RFC 4013), to the extent that scram.h
 // states.
 
 #pragma once

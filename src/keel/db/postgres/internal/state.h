@@ -35,7 +35,7 @@ struct Database::State {
     std::unique_ptr<internal::Pool> pool;
   };
 
-  // Returns the pool of the calling thread's loop, which is created at its first use.
+  // Returns the pool of the calling thread's loop; the first call creates the pool.
   Result<internal::Pool*> pool() {
     io::Loop* const loop = io::Loop::current();
     if (internal::recent_pool.database == number && internal::recent_pool.loop == loop && loop != nullptr) [[likely]]

@@ -31,9 +31,9 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 }
 
 constexpr std::array<std::string_view, 5> reading = {"select", "values", "table", "show", "with"};
-// Words after which a statement may change data: "share" and "update" lock rows, "into" creates a table, and nextval
-// and others are built-in functions that change data. All functions whose names begin with pg_ or lo_ count as changing
-// data, too.
+// A statement that contains one of these words may change data: "share" and "update" lock rows, "into" creates a table,
+// and some words, such as nextval, are functions that change data. All functions whose names begin with pg_ or lo_
+// count as changing data, too.
 constexpr std::array<std::string_view, 15> changing = {"insert", "update",     "delete", "merge", "into",
                                                        "share",  "nextval",    "setval", "call",  "dblink",
                                                        "notify", "set_config", "listen", "copy",  "dblink_exec"};
@@ -313,8 +313,8 @@ AloneFacts alone_facts_of(std::string_view statement) {
       facts.table += '.';
     }
   }
-  // Only if both names are known can the index be dropped before the statement is repeated; every name is understood
-  // except one of the form U&"…".
+  // The index can be dropped before the statement is repeated only if both names are known; every name is understood,
+  // except a name of the form U&"…".
   facts.is_repeatable = !facts.index.empty() && !facts.table.empty();
   return facts;
 }

@@ -10,13 +10,13 @@ namespace keel::db::postgres::internal {
 
 struct TextFacts {
   // The statement changes no data, so it may share a Sync with others, and may be sent again if its response was lost.
-  // If a statement calls a function that changes data, its text must contain `-- volatile`; then the statement does not
-  // count as a read.
+  // The text of a statement that calls a function that changes data must contain `-- volatile`; then the statement does
+  // not count as a read.
   bool is_read = false;
   // The text contains `-- group`: the statement is a write that may share a transaction with other writes.
   bool is_group = false;
-  // The statement begins or ends a transaction, or sets a savepoint; only the client library itself may send such
-  // statements.
+  // The statement begins or ends a transaction, or sets a savepoint; only the client library itself may send this
+  // statement.
   bool is_control = false;
 };
 

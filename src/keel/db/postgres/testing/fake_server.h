@@ -130,7 +130,7 @@ enum class Fault : std::uint8_t {
   BadNonce,            // Sends a nonce that does not begin with the client's.
   HugeIterations,      // Requires 2^31 - 1 iterations.
   NoIterations,
-  SkipsProof,  // Accepts the login without proving that it knows the password.
+  SkipsProof,  // The server accepts the login without proving that it knows the password.
   HidesPlus,   // Does not offer SCRAM-SHA-256-PLUS, as if an attacker had removed the offer.
   AsksForCleartext,
   AsksForMd5,
@@ -189,7 +189,7 @@ class FakeServer {
   // decrypted bytes.
   bool is_starting_tls() const noexcept;
 
-  // Sends the response to the statement that is held.
+  // Sends the response that is being held.
   void release();
   bool is_holding() const noexcept;
   // Ends the session in the way an administrator's command does (57P01).

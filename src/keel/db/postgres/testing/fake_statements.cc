@@ -281,7 +281,7 @@ void FakeServer::State::execute(std::string_view body) {
   keep(name, std::move(running));
 }
 
-// Puts the portal back into the map, unless it was destroyed in the meantime.
+// Puts the portal back into its entry of the map, unless the entry was removed in the meantime.
 void FakeServer::State::keep(const std::string& name, FakePortal portal) {
   if (const auto known = portals.find(name); known != portals.end()) known->second = std::move(portal);
 }

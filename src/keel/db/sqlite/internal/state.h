@@ -54,7 +54,7 @@ struct Database::State {
   }
 
   Result<Reader*> reader_of(io::Loop* loop);
-  // The reader of the calling thread's loop, which is created at its first use.
+  // Returns the reader of the calling thread's loop; the first call creates the reader.
   Result<Reader*> reader() {
     io::Loop* loop = io::Loop::current();
     const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &internal::recent;
@@ -69,8 +69,8 @@ struct Database::State {
     return executor_reads != 0;
   }
   // Logs the read-only transactions that have been open for longer than held_warning. The check is repeated on the pool
-  // when the next transaction has been open for that time. On an executor, which may outlive this object, the check is
-  // not repeated.
+  // when the next transaction has been open for longer than held_warning. On an executor, which may outlive this
+  // object, the check is not repeated.
   void watch_held() noexcept;
   // Passes a long read to the threads or the executor. Returns false if too many reads are waiting.
   bool post_read(Job& job) noexcept;
