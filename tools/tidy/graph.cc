@@ -114,7 +114,7 @@ Graph linked(const std::vector<Command>& commands) {
       graph[name];
     } else if (command.name == "target_link_libraries" && words[0].starts_with(target_prefix)) {
       name = module_of_target(words[0].substr(target_prefix.size()));
-      if (!graph.contains(name)) continue;  // A name that is not a module is a helper of its tests.
+      if (!graph.contains(name)) continue;  // A target that is not a module is a helper of tests.
     }
     if (name.empty()) continue;
     for (const std::string& word : words) {

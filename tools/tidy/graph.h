@@ -36,7 +36,7 @@ struct Command {
 };
 std::vector<Command> parse_commands(const std::vector<std::string>& lines);
 
-// The modules that these commands make with keel_module(), and what they link.
+// The modules that the given commands make with keel_module(), and what the modules link.
 Graph linked(const std::vector<Command>& commands);
 
 // One circle of `uses`, as "a -> b -> a"; empty if there is none.

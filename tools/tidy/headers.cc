@@ -54,9 +54,9 @@ struct Header {
   std::string base;      // The first of `shared_headers` that the header includes; empty if it includes none.
 };
 
-// Headers that many other headers include, the most expensive header first. These headers are precompiled, which halves
-// the time of the tests. A header is compiled with one of these headers as its base only if the header includes the
-// base anyway; otherwise the base could declare something that the header forgot to include.
+// Headers that many other headers include, the most expensive header first. Precompiling the headers of this list
+// halves the time of the tests. A header is compiled with a header of this list as its base only if the header includes
+// the base anyway; otherwise the base could declare something that the header forgot to include.
 constexpr std::array<const char*, 4> shared_headers = {"src/keel/io/testing/loop_test.h", "src/keel/io/engine.h",
                                                        "src/keel/data/internal/json_fields.h", "src/keel/base/error.h"};
 

@@ -86,7 +86,7 @@ TEST(Layers, no_header_includes_itself_through_others) {
   EXPECT_EQ(find_circle(headers), "");
 }
 
-// Tests of the messages that these checks give for wrong layers.
+// Tests of the messages that the checks of this file give for wrong layers.
 
 Graph parsed(const std::vector<std::string>& text) {
   std::vector<std::string> problems;

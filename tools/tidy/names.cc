@@ -51,7 +51,8 @@ const std::set<std::string>& known_names() {
   return known;
 }
 
-// A name in the text that no file has and that `examples` does not list; empty if there is none.
+// A file name that occurs in the text, although no file has this name and `examples` does not list it; empty if there
+// is none.
 std::string unknown_name(std::string_view text, const std::vector<Entry>& examples) {
   for (const std::string& name : named_files(text)) {
     const bool is_example = std::ranges::any_of(examples, [&](const Entry& one) {

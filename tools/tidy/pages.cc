@@ -1,7 +1,7 @@
 // Checks that a test runs the code of each page in docs/: a file NOUN_doc_test.cc begins with "// docs/PAGE.md,
 // compiled and run" (or names several pages), and contains each block of code of its pages. Every page with a block of
-// C++ must have such a test. If the last column of a table has the heading "here", the test must also contain each call
-// in that column, in which "…" stands for omitted text.
+// C++ must have a test that runs its code. If the last column of a table has the heading "here", the test must also
+// contain each call in that column, in which "…" stands for omitted text.
 
 #include <gtest/gtest.h>
 

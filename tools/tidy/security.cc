@@ -11,7 +11,8 @@ namespace {
 
 using namespace tidy;
 
-// The names of all tests: `Suite.name` of GoogleTest, `abuse: NAME` of the attacks, and the files of tests in Python.
+// Returns the name of every test: for GoogleTest as `Suite.name`, for an attack as `abuse` with a colon and the
+// attack's name, and for a test in Python as the path of its file.
 std::set<std::string> every_test() {
   std::set<std::string> found;
   for (const std::string& file : files()) {

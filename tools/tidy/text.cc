@@ -90,7 +90,7 @@ TEST(Text, each_row_of_a_contract_begins_a_line) {
   });
 }
 
-// Each of these examples must fit on one screen; the code that they share is in flags.h.
+// Each of the network examples must fit on one screen; the code that they share is in flags.h.
 TEST(Text, network_examples_have_fewer_than_60_lines) {
   for (const std::string folder : {"examples/chat/", "examples/echo/", "examples/forwarder/"}) {
     std::ptrdiff_t count = 0;

@@ -19,7 +19,7 @@ const std::string words_file = "tools/tidy/words.txt";
 struct Rule {
   std::regex pattern;
   std::string advice;
-  // Letters that each match contains: searching for these letters is a hundred times faster than searching for the
+  // Letters that every match contains: searching for these letters is a hundred times faster than searching for the
   // pattern.
   std::string needed;
 };
@@ -127,7 +127,8 @@ std::string wrong_word(const std::string& prose, const Words& words) {
 
 bool has_prose(const std::string& file, const Words& words) {
   if (file.find("/testdata/") != std::string::npos || file.starts_with("bench/results/")) return false;
-  if (file == "docs/metrics.md" || file.starts_with("docs/api/")) return false;  // These pages only repeat the sources.
+  // Generated pages only repeat texts of the sources.
+  if (file == "docs/metrics.md" || file.starts_with("docs/api/")) return false;
   if (!is_source(file) && !is_script(file) && !file.ends_with(".md")) return false;
   return std::ranges::none_of(words.outside, [&](const std::string& folder) { return file.starts_with(folder); });
 }

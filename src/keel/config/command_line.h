@@ -40,12 +40,13 @@ void show_warnings(std::string_view name, const Origins& origins);
 [[noreturn]] void show_and_exit(std::string_view name, const std::string& text);
 }  // namespace internal
 
-// Loads the configuration: from `file` (empty: none) or the file that --config names instead, then from the environment
-// (KEEL_…) and the command line. With --help, --version, --print-config or --check-config the process writes
-// Origins::warnings() to standard error and ends: with exit code 0, with 1 if the text cannot be written, or with 2 for
-// a mistake. Without these four flags, a mistake ends the process as exit_refused() does, and the caller has to report
-// the warnings (app::App logs them). `version`: the version of the program, for --version, which prints "store 1.4.2
-// (Keel 0.1.0, GCC 12.2.0)"; empty: unknown.
+// Loads the configuration from a file, then from the environment (KEEL_…), and then from the command line. The file is
+// the one that --config names, or otherwise `file` (empty: no file). With --help, --version, --print-config or
+// --check-config the process writes Origins::warnings() to standard error and ends: with exit code 0, with 1 if the
+// text cannot be written, or with 2 for a mistake. Without any of the four flags --help, --version, --print-config and
+// --check-config, a mistake ends the process as exit_refused() does, and the caller has to report the warnings
+// (app::App logs them). `version`: the version of the program, for --version, which prints "store 1.4.2 (Keel 0.1.0,
+// GCC 12.2.0)"; empty: unknown.
 template <Section T>
 Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {},
                            std::string_view version = {}) {

@@ -63,8 +63,8 @@ const Field* find(std::span<const Field> fields, std::string_view key) {
 
 constexpr std::string_view file_suffix = "_file";
 
-// The Secret whose file `key` names: for token_file, the Secret token. Null when `key` names a separate field, or no
-// field.
+// Returns the Secret to which the file key `key` belongs: for token_file, the Secret token. Null when `key` names a
+// separate field, or no field.
 const Field* secret_of(std::span<const Field> fields, std::string_view key) {
   if (!key.ends_with(file_suffix) || find(fields, key) != nullptr) return nullptr;
   const Field* const f = find(fields, key.substr(0, key.size() - file_suffix.size()));
@@ -155,7 +155,7 @@ class Loader {
       loader.refuse(field.empty() ? path : join(path, field), words);
     }
   };
-  // Calls rules() of plain structs, first of the structs inside `f`.
+  // Calls rules() of each plain struct; the structs inside `f` come before `f` itself.
   void judge(const Field& f, const std::string& path) {
     for (const Field& child : f.children) judge(child, join(path, child.key));
     if (f.kind == Kind::List || f.kind == Kind::Map) {
@@ -432,7 +432,7 @@ class Loader {
                        fmt::format("is given together with {} ({}): remove one of the two", path, value->where));
       }
       auto& secret = *static_cast<Secret*>(f.at);
-      if (secret.file().empty()) return;  // The key names a separate field.
+      if (secret.file().empty()) return;  // `key` is a separate field, not the file of a secret.
       if (const Result<> read = read_secret(secret); !read) return problem(entry->where, key, read.error().message());
       entry->path = path;
     });

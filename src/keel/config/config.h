@@ -39,9 +39,9 @@
 //                 section is written as YAML: --thread.pools='[{name: database, size: 4}]'.
 // Secrets: a Secret `password` can also be given as `password_file`, the name of a file that contains the value; one
 //          line feed at the end of the file is dropped (Secret::from_file). In a path, $CREDENTIALS_DIRECTORY/ stands
-//          for the folder of credentials that systemd creates for the unit. To give both keys is an error, even in
-//          different sources. The file is read at each load. A Secret on the command line adds a warning to
-//          Origins::warnings(). A list of Secrets has no key for files: use a list of structs.
+//          for the folder of credentials that systemd creates for the unit. It is an error to give both `password` and
+//          `password_file`, even in different sources. The file is read at each load. A Secret on the command line adds
+//          a warning to Origins::warnings(). A list of Secrets has no key for files: use a list of structs.
 // Units:   a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
 //          number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
 // Reload:  field(…).reloadable() declares that the value may change while the program runs (reloadable.h); for a list
@@ -71,7 +71,7 @@ namespace keel::config {
 // Collects violated rules between fields; see check() above.
 class Checks {
  public:
-  // `path` is the key that the message names; the origin of the key comes before it.
+  // `path` is the key that the message names; the message states the origin of the key before the key.
   void refuse(std::string_view path, std::string_view problem);
 
  private:

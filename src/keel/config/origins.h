@@ -36,7 +36,7 @@ class Origins {
   struct Entry {
     std::string path;
     std::string where;
-    std::size_t order;  // The position in the order in which values were set; the last one takes effect.
+    std::size_t order;  // The position in the order in which values were set; the value set last takes effect.
     bool operator==(const Entry& other) const { return path == other.path && where == other.where; }
     bool is_below(std::string_view p) const;
   };

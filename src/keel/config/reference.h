@@ -10,7 +10,7 @@
 //
 // Errors:  none; an enum whose default has no name throws a Bug.
 // Threads: any, one at a time.
-// Cost:    on request only.
+// Cost:    only when reference() is called.
 
 #pragma once
 
@@ -26,7 +26,8 @@ namespace internal {
 std::string reference(const Schema& schema);
 }  // namespace internal
 
-// The tables of T, with the defaults of its initializers. Ends with one line feed; empty for a T without keys.
+// The tables of T, with the defaults of its initializers. The text ends with one line feed; it is empty for a T without
+// keys.
 template <Section T>
 std::string reference() {
   T value{};

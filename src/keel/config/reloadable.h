@@ -25,7 +25,7 @@
 // needed across an await or on another thread.
 //
 // Errors:   load(): those of config::load(). reload(): the same, or the error of the applier that failed.
-// Threads:  *config, config->, origins() and describe() on any; all other functions on one thread, on which the
+// Threads:  *config, config->, origins() and describe() on any thread; all other functions on one thread, on which the
 //           appliers run.
 // Lifetime: Sources::environment, if given, outlives the Reloadable; the other sources are copied. An Applier must not
 //           outlive the Reloadable.
@@ -75,7 +75,7 @@ class Versions {
   static Result<std::unique_ptr<Versions>> load(const Type& type, const Sources& sources);
   // Takes ownership of `value`. Without sources, reload() finds no change.
   Versions(const Type& type, void* value, Origins origins);
-  ~Versions();  // Checks that every Applier was destroyed before.
+  ~Versions();  // Checks that every Applier has been destroyed.
   Versions(const Versions&) = delete;
 
   const void* value() const noexcept { return now_.load(std::memory_order_acquire)->value; }

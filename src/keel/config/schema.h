@@ -79,8 +79,9 @@ struct Name {
   const char* text;
   std::int64_t value;
 };
-// The names of an enum, for field(); for an optional enum, also the name that stands for no value. Make it a constant
-// of namespace scope. An enum without such a constant has the names of its values (data/enum_names.h), and "none".
+// The names of an enum, for field(); for an optional enum, also the name that stands for no value. Define the names as
+// a constant of namespace scope. An enum without such a constant has the names of its values (data/enum_names.h), and
+// "none".
 //   inline constexpr auto color_names = config::names<Color>({{"red", Color::Red}, {"blue", Color::Blue}});
 template <class E>
 struct Word {
@@ -135,7 +136,7 @@ concept PlainSection =
 template <class T>
 concept Section = HasFields<T> || PlainSection<T>;
 
-// One field without its type: the address of the value, and how to read and write it. Created only by field().
+// One field without its type: the address of the value, and how to read and write it. Only field() makes a Field.
 struct Field {
   enum class Kind : std::uint8_t { Section, List, Map, Bool, Int, Real, Text, Parsed, Secret, Duration, Bytes, Enum };
 
@@ -155,7 +156,7 @@ struct Field {
   // Map: the index of the element `name`, which is created if it does not exist.
   std::size_t (*place)(void* map, std::string_view name) = nullptr;
   void (*copy)(void* to, const void* from) = nullptr;                             // List, Map
-  void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // Section: called with `at`
+  void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // For a Section; called with `at`
   // Parses the text. False: the text is not a value of this type, and nothing was changed.
   bool (*parse)(void*, std::string_view text) = nullptr;
   std::string (*text)(const void*) = nullptr;  // Parsed

@@ -69,8 +69,8 @@ class Secret {
   static std::size_t mapped_bytes(std::size_t size) noexcept;
   void map(std::size_t size);
 
-  // take() changes text_ concurrently with reveal(). Both use atomic builtins, because <atomic> would make up a fifth
-  // of this header's compile time.
+  // take() changes text_ concurrently with reveal(). Both functions use atomic builtins, because <atomic> would make up
+  // a fifth of this header's compile time.
   char* text_ = nullptr;
   std::size_t size_ = 0;
   std::string file_;

@@ -1,7 +1,7 @@
 // keel/config/internal/printer.h — a configuration as text for people: what --print-config and --help print.
 //
 // Threads: values.
-// Cost:    on request only.
+// Cost:    only when a text is printed.
 
 #pragma once
 

@@ -202,7 +202,7 @@ class LastQuoted : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Whether the text ends within quotes. Other mistakes are ignored.
+// Whether the text ends within quotes; other mistakes in the text are ignored.
 bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   try {
     std::istringstream in(text);
@@ -217,8 +217,8 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
 }
 
 // When the file ends with a line feed, the parser accepts a text whose closing quote is missing. Therefore this
-// function parses `text` without the blanks and line feeds at its end. This function then tries which quote, added at
-// the end, closes the text.
+// function parses `text` without the blanks and line feeds at its end. The function then appends each kind of quote to
+// that text, to find out which quote closes it.
 std::optional<ParseProblem> find_unclosed_quote(std::string_view text) {
   if (text.find_first_of("\"'") == text.npos) return std::nullopt;
   std::string trimmed(text.substr(0, text.find_last_not_of(" \t\r\n") + 1));
@@ -240,8 +240,8 @@ void refuse_duplicates(const Node& node, const std::string& path, std::vector<Pa
   if (node.kind == Node::Kind::Map) {
     for (const Node& child : node.children) sorted.push_back(&child);
     std::sort(sorted.begin(), sorted.end(), [](const Node* a, const Node* b) {
-      // Nodes with the same key are compared by address. Because all nodes are in one vector, this is the order in
-      // which they were written.
+      // Nodes with the same key are compared by address. All nodes are in one vector, so the order of the addresses is
+      // the order in which the nodes were written.
       return std::tie(a->key, a) < std::tie(b->key, b);
     });
   }

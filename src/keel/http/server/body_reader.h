@@ -19,12 +19,12 @@
 //            the framing of the body is malformed; ResourceExhausted (503) when there is no memory for the trailers;
 //            DeadlineExceeded (408) when the body arrives too slowly (Limits::body_timeout for one read,
 //            body_rate_min); Unavailable when the client stops sending before the end of the body. Further reads return
-//            the same error. If the handler ends with any error after such a failure, the response has the status of
-//            the failed read; if the handler returns a response, that response is sent. After each of these errors, the
-//            connection ends. If the client has stopped sending or has disconnected, the handler is stopped, and
-//            nothing is sent. If a handler does not read the whole body, the remaining part is discarded after the
-//            response. If that part is larger than 256 KiB, or if the client still waits for 100 (Continue), the
-//            connection ends after the response.
+//            the same error. If the handler ends with any error after a failed read, the response has the status of the
+//            failed read; if the handler returns a response, that response is sent. A failed read also ends the
+//            connection. If the client has stopped sending or has disconnected, the handler is stopped, and nothing is
+//            sent. If a handler does not read the whole body, the remaining part is discarded after the response. If
+//            the remaining part of the body is larger than 256 KiB, or if the client still waits for 100 (Continue),
+//            the connection ends after the response.
 // Trailers:  use Request::trailer() after a read has returned the empty chunk.
 // Lifetime:  that of the Request; a chunk is valid until the next read.
 // Threads:   the worker. Only one task may read at a time; a read by a second task is a Bug (base/bug.h).
@@ -57,8 +57,8 @@ class BodyReader;
 class [[nodiscard]] BodyRead : public Leaf {
  public:
   using Value = Chunk;
-  // Makes a read of a body that has already arrived: the first read yields `whole`, and the next one the end of the
-  // body.
+  // Makes a read of a body that has already arrived: the first read yields `whole`, and the next read yields the end of
+  // the body.
   explicit BodyRead(Chunk whole) noexcept : chunk_(whole) {}
   explicit BodyRead(BodyReader& reader) noexcept : Leaf(&cancel), reader_(&reader) {}
   bool start();
@@ -75,8 +75,8 @@ class [[nodiscard]] BodyRead : public Leaf {
 // Passes a body from its connection to its handler; the connection calls all functions of this class.
 class BodyReader {
  public:
-  // Tells the connection that the reader has used all bytes received so far, and either waits for more or has reached
-  // the end of the body. Wanted is called from inside the handler, so it must not wake the handler.
+  // Tells the connection that the reader has used all bytes received so far. The reader either waits for more bytes, or
+  // has reached the end of the body. Wanted is called from inside the handler, so it must not wake the handler.
   using Wanted = void (*)(BodyReader&) noexcept;
 
   BodyReader() = default;
@@ -91,7 +91,7 @@ class BodyReader {
   bool arrived(std::string_view bytes) noexcept;
   // Whether the reader no longer needs the bytes that were passed to it.
   bool has_used_all() const noexcept { return left_.empty() && next_.empty(); }
-  // Call it when the rest of the body will not arrive, or is rejected: every further read fails.
+  // Call this function when the rest of the body will not arrive, or is rejected: every further read fails.
   void refuse(Status status, const char* reason) noexcept;
   // Ends the body because there is no client to respond to any more.
   void lose() noexcept;

@@ -16,10 +16,11 @@
 //   }
 //
 // To add a transform to a response, call Response::transform(). The bytes that the response's task writes pass through
-// the transforms in the order in which the transforms were added; http::Compression adds such a transform. Only
-// streamed bodies are transformed: to change a complete body, middleware calls Response::replace_content().
+// the transforms in the order in which the transforms were added; http::Compression adds a transform that compresses
+// the body. Only streamed bodies are transformed: to change a complete body, middleware calls
+// Response::replace_content().
 //
-// Result:    write() and end() append the bytes that are ready to `out`; there may be none.
+// Result:    write() and end() append to `out` the bytes that are ready, possibly none.
 // Errors:    an error of write() or end() ends the body: BodyWriter::write() returns the error to the task, the
 //            connection is reset, and the error is logged. An exception is treated as an error. After an error, no
 //            function of the transform except release() is called.

@@ -88,7 +88,7 @@ bool BodyWriter::Write::go_on() noexcept {
   if (writer_.transforms_ == nullptr) return writer_.exchange_->write(rest_);
   constexpr std::size_t transformed_at_once = 64 * 1024;
   while (true) {
-    // The tail may contain the rest of a cancelled write. This rest is sent as well, because a transform cannot be
+    // The tail may contain the rest of a cancelled write; that rest is sent as well, because a transform cannot be
     // undone.
     std::string_view changed = writer_.tail();
     const bool is_done = changed.empty() || writer_.exchange_->write(changed);

@@ -19,9 +19,9 @@
 // Errors:    write: Unavailable when the connection has ended; a bug (base/bug.h) when the body would become longer
 //            than the announced length; the error of a transform, if one has failed. The body fails when the task ends
 //            with an error, when the task ends before it has written the announced length, and when a transform fails.
-//            If the body fails before the task has first waited, no byte has been sent: the response is then the one
-//            for a handler that ends with this error (problem.h). Otherwise the connection is aborted, because there is
-//            no other way to tell the client about the failure.
+//            If the body fails before the task has first waited, no byte has been sent, and the client gets the
+//            response for a handler that ends with this error (problem.h). If the body fails later, the connection is
+//            aborted, because there is no other way to tell the client about the failure.
 // Cancel:    the task is stopped when the server stops, and when the client disconnects, receives no bytes for
 //            Limits::send_timeout, receives more slowly than Limits::send_rate_min, or, after it has stopped sending,
 //            is sent no bytes for Limits::idle_timeout. The task has no deadline: Limits::request_timeout applies only
@@ -63,16 +63,16 @@ class BodyWriter {
   // `bytes` must be valid until the write completes. Empty `bytes` have no effect.
   [[nodiscard]] Write write(std::string_view bytes) noexcept;
   // Returns the next piece of the request's body, like Request::read_body(); use it for a response that reads while it
-  // writes. It works for every route and handler.
+  // writes. read_body() works for every route and handler.
   [[nodiscard]] BodyRead read_body() noexcept;
-  // Completes when the server begins to drain (server.h). Await it in the task of a body that would not end otherwise,
-  // because a drain waits for the end of the body.
+  // Completes when the server begins to drain (server.h). In the task of a body that would not end otherwise, await
+  // until_drain(), because a drain waits for the end of the body.
   [[nodiscard]] Event::Wait until_drain() noexcept;
-  // Adds a trailer, which is a field after the body (trailers.h). The trailer is sent when the task has ended. Use it
-  // for optional values that are known only at the end, such as a checksum or a duration. The trailer is dropped if the
-  // body is not chunked (because a length was set, or for HTTP/1.0), and intermediaries may drop it. To announce a
-  // trailer, call header("Trailer", name) of the response. A trailer that Trailers::add() does not accept is a bug, and
-  // is not added.
+  // Adds a trailer, which is a field after the body (trailers.h). The trailer is sent when the task has ended. Use a
+  // trailer for optional values that are known only at the end, such as a checksum or a duration. The trailer is
+  // dropped if the body is not chunked (because a length was set, or for HTTP/1.0), and intermediaries may drop it. To
+  // announce a trailer, call header("Trailer", name) of the response. A trailer that Trailers::add() does not accept is
+  // a bug, and is not added.
   Result<> trailer(std::string_view name, std::string_view value,
                    std::source_location place = std::source_location::current()) {
     return trailers_.add(name, value, place);
@@ -87,8 +87,8 @@ class BodyWriter {
   bool transform(std::string_view piece, bool is_last) noexcept;
   // Transformed bytes that are not queued yet.
   std::string_view tail() const noexcept { return changed_.view().substr(changed_queued_); }
-  // Call it when the task has written everything; afterwards, tail() returns the last part of the body, which the
-  // caller has to send.
+  // Call this function when the task has written everything; afterwards, tail() returns the last part of the body,
+  // which the caller has to send.
   Result<> end() noexcept;
   PendingExchange* exchange_ = nullptr;
   Write* waiting_ = nullptr;
@@ -123,7 +123,7 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
 
 inline BodyWriter::Write BodyWriter::write(std::string_view bytes) noexcept { return Write(*this, bytes); }
 
-// Stands in a response in place of the body, and holds the callable that writes the body. The callable is allocated in
+// Takes the place of the body in a response, and holds the callable that writes the body. The callable is allocated in
 // the worker's pool, and this object, which is movable, owns it.
 class StreamedBody {
  public:
@@ -143,7 +143,7 @@ class StreamedBody {
   }
 
   explicit operator bool() const noexcept { return made_ != nullptr; }
-  // Call it only if the object has a callable. The callable stays in place when this object is moved.
+  // Call write() only if this object has a callable. The callable stays in place when this object is moved.
   Task<> write(BodyWriter& out) const;
   std::optional<std::uint64_t> length() const noexcept;
   void set_length(std::uint64_t bytes) noexcept;

@@ -13,15 +13,15 @@
 //           body has a content coding; Accept (for PATCH, Accept-Patch) names the accepted types. 400: the body is not
 //           CBOR; the detail names the byte. 422: the body has violations; each is listed with its JSON Pointer.
 //           read_json_or_cbor() treats a body without a Content-Type as JSON, so the body is rejected. json_or_cbor()
-//           returns a response in the form that Accept prefers, or in JSON if Accept has no preference, with Vary:
-//           Accept; the response is a 406 if the client accepts neither form. Parameters of media types are ignored,
+//           returns a response in the form that Accept prefers, or in JSON if Accept has no preference, and adds Accept
+//           to Vary. The response is a 406 if the client accepts neither form. Parameters of media types are ignored,
 //           except the weight.
 // Errors:   calling read_… on a route that streams its body, or in a middleware before the body has arrived, is a Bug
 //           (base/bug.h).
 // Lifetime: std::string_view fields are valid as long as the request.
 // Threads:  the worker of the request.
 // Cost:     that of cbor::read() and cbor::write(); no heap for a T of views. `keel api init` does not record the types
-//           that these functions read and write.
+//           that the functions of this header read and write.
 
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace keel::http {
 namespace {
 
-// Browsers drop cookies above these limits (RFC 6265bis §5.6).
+// Browsers drop cookies that exceed the following limits (RFC 6265bis §5.6).
 constexpr std::size_t pair_bytes_max = 4096;
 constexpr std::size_t attribute_bytes_max = 1024;
 // Ten years; browsers limit longer times anyway, and the bound keeps the number short.

@@ -76,7 +76,8 @@ struct SetCookie {
   // Absent: the cookie lives until the browser is closed. Zero or less: browsers delete the cookie immediately.
   std::optional<Duration> max_age = {};
   std::string_view path = "/";
-  // Empty: the cookie is sent only to this host. Otherwise, the cookie is sent to this domain and to its subdomains.
+  // Empty: the cookie is sent only to this host. If `domain` is not empty, the cookie is sent to this domain and to its
+  // subdomains.
   std::string_view domain = {};
   SameSite same_site = SameSite::Lax;
   bool secure = true;     // Over HTTPS only.

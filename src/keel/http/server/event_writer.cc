@@ -77,8 +77,8 @@ Task<> EventWriter::write_body(BodyWriter& out, Callable& follow) {
   bool is_draining = false;
   Scope tasks;
   tasks.spawn(run(events, follow, tasks, result), OnError::Ignore);
-  // If the task has already ended, it never waited. In this case nothing was sent, and the error of the task can still
-  // become the response.
+  // If the task has already ended, it never waited, so nothing was sent, and the error of the task can still become the
+  // response.
   if (tasks.running() != 0) {
     tasks.spawn(events.keep_alive(), OnError::Ignore);
     tasks.spawn(stop_with_drain(out, tasks, is_draining), OnError::Ignore);

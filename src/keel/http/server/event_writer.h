@@ -9,10 +9,10 @@
 //     return http::Response::events(*this, &Prices::follow, std::string(request.header("Last-Event-ID").value_or("")));
 //   }
 //
-// Response::events() takes a function and its arguments, like Response::stream() (response.h). It adds `Cache-Control:
-// no-store` and `X-Accel-Buffering: no`, so that neither caches nor nginx hold events back. While the function waits,
-// the stream sends a comment every 15 seconds, so that proxies keep the connection open and the server notices when a
-// client has disconnected. When the function returns, the response ends; a browser then reconnects.
+// Response::events() takes a function and its arguments, like Response::stream() (response.h). Response::events() adds
+// `Cache-Control: no-store` and `X-Accel-Buffering: no`, so that neither caches nor nginx hold events back. While the
+// function waits, the stream sends a comment every 15 seconds, so that proxies keep the connection open and the server
+// notices when a client has disconnected. When the function returns, the response ends; a browser then reconnects.
 //
 // Errors:    send: a type or an id with a line break, and an id with a NUL, are a bug (base/bug.h), and nothing is
 //            sent. retry: a time below zero is a bug as well. Otherwise as BodyWriter::write(). If the function fails,
@@ -45,8 +45,8 @@ class EventWriter {
   EventWriter& operator=(const EventWriter&) = delete;
 
   // Sends one event. `data` is any text; each of its lines becomes a line of the event. If `type` is empty, clients see
-  // the type "message". A client that reconnects sends the last `id` that was not empty as Last-Event-ID. The three
-  // texts must be valid until the task completes.
+  // the type "message". A client that reconnects sends the last `id` that was not empty as Last-Event-ID. `data`,
+  // `type` and `id` must be valid until the task completes.
   Task<> send(std::string_view data, std::string_view type = {}, std::string_view id = {},
               std::source_location place = std::source_location::current());
   // Asks the client to wait for this time before it reconnects after the end of this response; the time is in whole

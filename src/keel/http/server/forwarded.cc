@@ -124,8 +124,8 @@ class FromTheRight {
   bool in_field_ = false;
 };
 
-// If there are several fields, all are ignored: a proxy may have added its own field to that of the client, and the
-// server cannot tell them apart.
+// If there are several X-Real-IP fields, all of them are ignored, because a proxy may have added its own field to the
+// client's field, and the server cannot tell which field is whose.
 std::optional<Address> real_ip(const RequestHead& head) noexcept {
   std::string_view text, another;
   FromTheRight values(head, "x-real-ip");

@@ -3,19 +3,20 @@
 //
 //   const Origin origin = origin_of(head, peer, {.proxies = networks, .forwarded_by = ForwardedBy::XForwarded});
 //
-// Anybody can send these fields, so an element is trusted only if a trusted proxy wrote it. The elements are read from
-// right to left, as long as the address of the sender that wrote the element is in one of the trusted networks. The
-// client is the first address found that is in none of these networks; if there is none, it is the leftmost address.
+// Anybody can send the fields that proxies use, so an element is trusted only if a trusted proxy wrote it. The elements
+// are read from right to left, as long as the address of the sender that wrote the element is in one of the trusted
+// networks. The client is the first address found that is in none of the trusted networks; if there is no such address,
+// the client is the leftmost address.
 //
 // A proxy writes one of the three fields that name the client, and forwards the other two as the client sent them.
-// Trust::forwarded_by says which of the three the proxies write; the other two are ignored, even if the field that the
-// proxies write is missing. If the value is not an address (garbage, "unknown", an obfuscated name), or if there are
-// several X-Real-IP fields, the address of the peer is used. The scheme and the host come from the element of Forwarded
-// that names the client, or from the last element of X-Forwarded-Proto and X-Forwarded-Host. A scheme other than http
-// and https, and an invalid host, are treated as missing.
+// Trust::forwarded_by says which of the three fields the proxies write; the other two fields are ignored, even if the
+// field that the proxies write is missing. If the value is not an address (garbage, "unknown", an obfuscated name), or
+// if there are several X-Real-IP fields, the address of the peer is used. The scheme and the host come from the element
+// of Forwarded that names the client, or from the last element of X-Forwarded-Proto and X-Forwarded-Host. A scheme
+// other than http and https, and an invalid host, are treated as missing.
 //
 // Threads: functions.
-// Cost:    one pass over these fields; no allocation.
+// Cost:    one pass over the forwarded fields; no allocation.
 
 #pragma once
 
@@ -50,13 +51,13 @@ enum class ForwardedBy : std::uint8_t {
 // The peers that are trusted to state a fact.
 enum class TrustedPeers : std::uint8_t { Nobody, TrustedProxies, Everybody };
 
-// For each fact that a request may state about itself, says which peers are trusted to state it. The client's address
-// is not among these facts, because it is accepted only from trusted proxies.
+// For each fact that a request may state about itself, says which peers are trusted to state it. There is no member for
+// the client's address, because the address is accepted only from trusted proxies.
 struct Believed {
   TrustedPeers proto = TrustedPeers::TrustedProxies;  // Request::scheme(): X-Forwarded-Proto, or proto= of Forwarded.
   // Request::host(): from X-Forwarded-Host, or from host= of Forwarded. The default is Nobody, because few proxies set
   // the field; behind a proxy that does not set it, a client could choose the host that appears in links and redirects.
-  // If it is not trusted, the Host of the request is used.
+  // If the forwarded host is not trusted, the Host of the request is used.
   TrustedPeers host = TrustedPeers::Nobody;
   TrustedPeers request_id = TrustedPeers::TrustedProxies;  // Request::id(): X-Request-Id.
   TrustedPeers trace = TrustedPeers::TrustedProxies;       // Request::trace(): traceparent.

@@ -10,24 +10,24 @@
 //   RequireKey require_key;  router.use(require_key);                        // it outlives the router
 //   router.use(http::SecurityHeaders());                                     // or the router keeps it
 //
-// A middleware may have only one of the two members. This form needs no coroutine: a synchronous handler stays
+// A middleware may have only one of the two members. The first form needs no coroutine: a synchronous handler stays
 // synchronous. after() runs for each middleware whose before() let the request pass, in reverse order, whatever the
 // response is: a handler's error, its exception and an exceeded deadline have already become problem documents
 // (problem.h). If the task of a streamed body fails before the head was sent, after() runs again, on the problem
-// document that replaces the response. In this case after() does not run again if the handler is synchronous and a
-// value was kept with Request::set(), because the value no longer exists.
+// document that replaces the response, unless the handler is synchronous and a value was kept with Request::set(): that
+// value no longer exists.
 //
-// The second form wraps the rest of the chain, and may await:
+// Middleware of the second form wraps the rest of the chain, and may await:
 //
 //   Task<http::Response> timed(http::Request& request, http::Next next) {
 //     co_return co_await next(request);                                      // ends with the error of what it awaits
 //   }
 //   router.use(timed);                                                       // or an object with such an operator()
 //
-// This form needs a task for each request of its routes. A middleware that returns a Task must be a function, a named
-// object that outlives the router, or an object that the router keeps and whose class has a member type KeptAround; a
-// lambda with captures does not compile. `next` must be taken by value; a reference to it would dangle after the first
-// suspension, and does not compile.
+// Middleware of the second form needs a task for each request of its routes. A middleware that returns a Task must be a
+// function, a named object that outlives the router, or an object that the router keeps and whose class has a member
+// type KeptAround; a lambda with captures does not compile. `next` must be taken by value; a reference to it would
+// dangle after the first suspension, and does not compile.
 //
 // Middleware of both forms runs in the order in which it was added; the first one added is outermost.
 // docs/middleware.md has examples.
@@ -101,8 +101,8 @@ concept ActsAfter = requires(C& object, Request& request, Response& response) {
 template <class C>
 concept ActsAround = requires { static_cast<Task<Response> (C::*)(Request&, Next)>(&C::operator()); } ||
                      requires { static_cast<Task<Response> (C::*)(Request&, Next) const>(&C::operator()); };
-// An unnamed object of such a class can be kept safely, because its members are its own state and not the captures of a
-// coroutine.
+// An unnamed object of a class with the member type KeptAround can be kept safely, because its members are its own
+// state and not the captures of a coroutine.
 template <class C>
 concept IsKeptAround = ActsAround<C> && requires { typename C::KeptAround; };
 template <class F>
@@ -168,11 +168,11 @@ class Middleware {
   bool acts_at_once() const noexcept { return function_ == nullptr && around_ == nullptr; }
 
   // Runs before() of the middleware in front of the request's handler (RouteMatch::links), and returns the first
-  // response that one of these calls returns. Servers call it once for each request, before the handler.
+  // response that one of these calls returns. Servers call this function once for each request, before the handler.
   static std::optional<Response> before(Request& request);
   // Runs after() of each middleware whose before() let the request pass. If after() throws, the response becomes a
-  // problem document; if there is no memory for the document, std::bad_alloc is thrown. Servers call it for each
-  // response that they make.
+  // problem document; if there is no memory for the document, std::bad_alloc is thrown. Servers call this function for
+  // each response that they make.
   static void after(Request& request, Response& response);
 
  private:

@@ -67,7 +67,7 @@ bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malforme
   return true;
 }
 
-// Removes the escapes in place. This is safe, because `text` is in the reader's own copy of the head.
+// Removes the escapes in place: `text` is in the reader's own copy of the head, so the change is safe.
 std::string_view unescape(char* text, std::size_t size) noexcept {
   std::size_t to = 0;
   for (std::size_t from = 0; from < size; ++from) {

@@ -27,9 +27,9 @@
 // line end (WHATWG HTML §4.10.21.8); these escapes are not decoded. Never use a file name as a path, because the client
 // chooses it.
 //
-// Lifetime: part() is valid until its PartEnd. MultipartStep::data is valid until the next feed(). It is a view into
-//           `received`; if bytes that looked like the beginning of a boundary turned out to be content, it is a view
-//           into the reader.
+// Lifetime: part() is valid until its PartEnd. MultipartStep::data is valid until the next feed(). MultipartStep::data
+//           is a view into `received`; if bytes that looked like the beginning of a boundary turned out to be content,
+//           data is a view into the reader.
 // Cost:     linear in the number of bytes, whatever the bytes are; the head of a part is copied, data is not; no
 //           temporary files.
 
@@ -65,7 +65,7 @@ Result<std::string_view> multipart_boundary(std::string_view content_type);
 
 struct FormPart {
   std::string_view name;
-  std::optional<std::string_view> filename;  // Has a value for a file; the value is empty if no file was chosen.
+  std::optional<std::string_view> filename;  // The name of the file; empty if no file was chosen; nullopt: not a file.
   // The type that the client sent; "text/plain" if it sent none (RFC 7578 §4.4).
   std::string_view content_type;
   std::string_view body;  // Only read_form() and Request::form() set the body.
@@ -107,7 +107,7 @@ class MultipartReader {
   MultipartStep feed(std::string_view received);
   // The part that is being read, without its body.
   const FormPart& part() const noexcept { return part_; }
-  // Call it after all bytes were used; InvalidArgument if the last boundary was not read.
+  // Call this function after all bytes were used; InvalidArgument if the last boundary was not read.
   Result<> finish() const noexcept;
 
  private:

@@ -79,8 +79,8 @@ bool has(std::string_view text) noexcept {
   return first_zero(scan::load64(end - 8) ^ wanted) != 8;
 }
 
-// The first `byte` in the range from `at` to `end`, or `end`. It is inline and reads eight bytes per step, because
-// segments are short and this costs less than a call.
+// The first `byte` in the range from `at` to `end`, or `end`. The search is inline and reads eight bytes per step,
+// because segments are short, and a call would cost more.
 template <char byte>
 const char* find(const char* at, const char* end) noexcept {
   constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);

@@ -79,7 +79,7 @@ class PathParams {
     return std::nullopt;
   }
 
-  // Tells the object that the matched path is now at `path`, because it was copied or its buffer moved.
+  // Tells the object that the matched path is now at `path`: the path was copied, or its buffer has moved.
   void rebase(const char* path) noexcept { path_ = path; }
 
  private:
@@ -124,7 +124,7 @@ class PathTree {
   std::optional<std::uint32_t> match_tree(std::string_view path, PathParams& params) const noexcept;
 
   static constexpr std::uint32_t none = UINT32_MAX;
-  // Listed in the order in which they are tried.
+  // The types in the order in which they are tried.
   enum class Type : std::uint8_t { Uuid, Uint, Int, Slug, Any };
   static constexpr int type_count = 5;
   struct Segment;

@@ -18,11 +18,12 @@
 //
 // An error from the environment (base/error.h: files, databases, other servers, the system) is treated as the server's
 // fault, whatever its code is: the status is 502, 503 or 504 if that is the status of the code, and 500 otherwise. If
-// the client caused such an error, on_error() (task/on_error.h) turns it into an error of the application. A bug
-// becomes a 500. Two kinds of messages may name hosts, files and queries: those of errors from the environment, and
-// those of the application's errors with the codes Internal, DataLoss, Upstream, Unavailable, ResourceExhausted and
-// DeadlineExceeded. Such a message is only logged, and the body contains a fixed sentence for the code. To send a 503
-// or 504 with a message for the client, use refuse().
+// the client caused an error from the environment, use on_error() (task/on_error.h) to turn this error into an error of
+// the application. A bug becomes a 500. Two kinds of messages may name hosts, files and queries: those of errors from
+// the environment, and those of the application's errors with the codes Internal, DataLoss, Upstream, Unavailable,
+// ResourceExhausted and DeadlineExceeded. A message that may name hosts, files or queries is only logged, and the body
+// of the response contains a fixed sentence for the code. To send a 503 or 504 with a message for the client, use
+// refuse().
 
 #pragma once
 
@@ -44,9 +45,9 @@ class Request;
 // Makes the problem document for `error`, with the default status of the error's code, and with the error's message if
 // clients may read it.
 Response problem(const Error& error);
-// Does the same for an error with which `request` ended. The error is logged with the method, path and route. The level
-// is that of the error's code; for an error that is the server's fault, the level is error, and the line contains the
-// place of the call, the SQL statement if there is one, and the stack of a bug.
+// Makes the problem document for an error with which `request` ended, and logs the error with the method, path and
+// route. The level is that of the error's code; for an error that is the server's fault, the level is error, and the
+// line contains the place of the call, the SQL statement if there is one, and the stack of a bug.
 Response problem(const Request& request, const Error& error);
 
 // Makes a rejection with a status that HTTP or a handler has chosen: 405, 413, 415, 422, … A 503 says when to try

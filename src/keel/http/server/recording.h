@@ -3,8 +3,8 @@
 //
 // If KEEL_RECORD_CONTRACT is defined, json(), query(), form(), path_param() and query_param() of a Request, and
 // Response::json(), report to the recorder the type with which they are called. The macro must be defined for all
-// sources of a program, or for none of them. If the macro is not defined, these functions contain no code for
-// recording, and a server reports only its responses to the recorder.
+// sources of a program, or for none of them. If KEEL_RECORD_CONTRACT is not defined, the functions of Request and
+// Response contain no code for recording, and a server reports only its responses to the recorder.
 //
 // Threads: set `active` before servers start; all workers call the recorder.
 // Cost:    without a recorder, a load and a branch for each response.
@@ -33,8 +33,8 @@ class Router;
 class Recorder {
  public:
   enum class Part : std::uint8_t { Body, Query, Form, PathParameter, QueryParameter };
-  // Adds a type to `schemas`, and returns the schema of the type as JSON, or for a query or a form the list of its
-  // fields.
+  // Adds a type to `schemas`. Returns the schema of the type as JSON; for a query or a form, returns the list of the
+  // type's fields.
   using Describe = std::string (*)(json::Schemas& schemas);
 
   // The recorder that receives the reports; null: none. The recorder must outlive the servers and their responses.

@@ -1,16 +1,16 @@
 // keel/http/server/rejection.h — the list of all errors in a client's input.
 //
-// The error of Request::json(), query() and form() carries a Rejection. If a handler ends with that error, through
-// co_await or KEEL_TRY, with or without because(), the response lists every violation (problem.h). A handler can also
-// inspect the rejection:
+// The error of Request::json(), query() and form() carries a Rejection. If a handler ends with an error that carries a
+// Rejection, through co_await or KEEL_TRY, with or without because(), the response lists every violation (problem.h). A
+// handler can also inspect the rejection:
 //
 //   const Result<Order> order = request.json<Order>();
 //   if (const http::Rejection* why = order ? nullptr : http::Rejection::of(order.error())) {
 //     for (const Violation& one : why->violations()) …                  // "/lines/0/quantity", "must be from 1 to 100"
 //   }
 //
-// For violations that a handler itself finds after it has read the body, Invalid (problem.h) makes the same kind of
-// response.
+// For violations that a handler itself finds after it has read the body, Invalid (problem.h) makes a response of the
+// same form as that for a Rejection.
 //
 // Ownership: a Rejection is owned by its Error; each clone of the Error has its own copy.
 // Threads:   any.

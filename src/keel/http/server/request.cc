@@ -119,7 +119,7 @@ void Request::continue_trace() noexcept {
   for (unsigned i = 0, seen = 0; i < head_->field_count(); ++i) {
     const Field field = head_->field(i);
     if (!equals_ignore_case(field.name, "traceparent")) continue;
-    if (seen++ != 0) return;  // If there are several fields with this name, none of them can be trusted.
+    if (seen++ != 0) return;  // If several fields are named traceparent, none of them can be trusted.
     trace = parse_traceparent(field.value);
   }
   if (trace && believes(arrival_->trust.believed.trace)) span_.trace = *trace;

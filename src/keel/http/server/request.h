@@ -83,7 +83,7 @@ class Request {
   std::optional<std::string_view> header(std::string_view name) const noexcept { return head_->find(name); }
   std::optional<std::string_view> header(Known name) const noexcept { return head_->find(name); }
   // The values of all fields with that name, joined by ", " (RFC 9110 §5.2); nullopt if there is no such field. If
-  // there are several fields, the result is in the arena. Use header_list() for fields whose values are lists.
+  // several fields have that name, the result is in the arena. Use header_list() for fields whose values are lists.
   std::optional<std::string_view> header_list(std::string_view name);
   const RequestHead& head() const noexcept { return *head_; }
   // The whole body, decoded from its transfer coding; empty if there is no body. The size of the body is limited by
@@ -97,14 +97,14 @@ class Request {
   }
   // For middleware that calls the handler itself (middleware.h): receives the rest of the body; afterwards, body()
   // returns the body. Until whole_body() or the handler is called, the server receives only the part of the body that
-  // arrived with the head, and a client that waits for 100 (Continue) does not get it. Errors: those of read_body(),
-  // and ResourceExhausted (503) when the memory limit for all bodies, or for the bodies of this client, is reached. A
-  // call on a route that streams its body is a Bug.
+  // arrived with the head, and a client that waits for 100 (Continue) does not get the 100. Errors: those of
+  // read_body(), and ResourceExhausted (503) when the memory limit for all bodies, or for the bodies of this client, is
+  // reached. A call on a route that streams its body is a Bug.
   Task<std::string_view> whole_body(std::source_location place = std::source_location::current());
-  // `co_await request.read_body()` returns the next piece of the body when it has arrived, valid until the next read;
-  // an empty chunk means the end of the body. On a route that does not stream its body, the first read returns the
-  // whole body, and the next an empty chunk. In middleware, a read is a Bug, as for body(). body_reader.h has the
-  // errors and the other rules.
+  // `co_await request.read_body()` returns the next piece of the body when it has arrived; the piece is valid until the
+  // next read, and an empty chunk means the end of the body. On a route that does not stream its body, the first read
+  // returns the whole body, and the next read returns an empty chunk. In middleware, a read is a Bug, as for body().
+  // body_reader.h has the errors and the other rules.
   BodyRead read_body(std::source_location place = std::source_location::current()) {
     if (is_before_body_) [[unlikely]]
       reject_early_read("read_body()", place);
@@ -178,11 +178,13 @@ class Request {
 
   // The peer of the connection: the client, or the proxy in front of the server, or the address that the proxy has
   // named (ServerOptions::proxy_protocol; empty if the proxy has named no address). The address includes the port; the
-  // address of a client of a Unix socket has no path. For each request, the first call asks the kernel.
+  // address of a client of a Unix socket has no path. The first call for a request asks the kernel for the
+  // address, unless the proxy has named it.
   const Address& peer();
   // The client's address, the scheme and the host, as reported by trusted proxies (ServerOptions::trusted_proxies and
   // ::believed; forwarded.h). If a fact is not reported, it is taken from the connection or the head: the peer, the
-  // connection's scheme ("https" over TLS), the host in the head. All three are determined at the first call.
+  // connection's scheme ("https" over TLS), the host in the head. The first call of client_address(), scheme() or
+  // host() determines all three values.
   const Address& client_address() { return origin().client; }
   std::string_view scheme() { return origin().scheme; }
   std::string_view host() { return origin().host; }

@@ -22,8 +22,8 @@ bool is_framing(std::string_view name) noexcept {
   return false;
 }
 
-// Whether `text` lies in `buffer`. If such a text were appended to the buffer, it would be read after the buffer has
-// moved.
+// Whether `text` lies in `buffer`. If a text that lies in the buffer were appended to the buffer, the text would be
+// read after the buffer has moved.
 bool lies_in(const Buffer& buffer, std::string_view text) noexcept {
   const std::less<const char*> before;
   return !before(text.data(), buffer.data()) && before(text.data(), buffer.data() + buffer.size());

@@ -100,8 +100,8 @@ class Response {
     return make_events(internal::keep_member_call<EventWriter&>(object, follow, std::forward<Args>(args)...));
   }
   // Responds with 101. The connection continues with `protocol`, a string literal, and is passed to `talk`, a
-  // Task<>(Stream, …). `args` are kept as for stream(). A request that does not ask for this protocol gets 426.
-  // upgrade.h has the details.
+  // Task<>(Stream, …). `args` are kept as for stream(). A request that does not ask for `protocol` gets 426. upgrade.h
+  // has the details.
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response upgrade(std::string_view protocol, F talk, Args&&... args) {
@@ -131,16 +131,16 @@ class Response {
   }
 
   // Adds a field. A name that is not a token, or a value with a control character, is a bug of the caller or an attack
-  // (response splitting). The whole response then becomes a 500, and the error is logged. Setting a framing field
-  // (Content-Length, Transfer-Encoding, Connection, Date), which only the server may set, has the same effect. A
-  // Content-Type replaces an earlier one.
+  // (response splitting): the whole response becomes a 500, and the error is logged. An attempt to set a framing field
+  // (Content-Length, Transfer-Encoding, Connection, Date) turns the whole response into a 500 as well, because only the
+  // server may set these fields. A Content-Type replaces an earlier one.
   Response& header(std::string_view name, std::string_view value) &;
   Response&& header(std::string_view name, std::string_view value) && {
     header(name, value);
     return std::move(*this);
   }
-  // Announces the length of the whole body of a stream(), which must then write exactly this many bytes. For any other
-  // response, the call is a Bug (base/bug.h).
+  // Announces the length of the whole body of a stream(); the stream's task must write exactly this many bytes. For any
+  // other response, the call is a Bug (base/bug.h).
   Response& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) &;
   Response&& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) && {
     length(bytes, place);
@@ -214,7 +214,7 @@ class Response {
   Buffer fields_;
   StreamedBody streamed_;
   Upgrade upgrade_;
-  std::string_view content_type_;  // Empty: the response has no Content-Type, or it is among fields_.
+  std::string_view content_type_;  // Empty: the response has no Content-Type, or has it in fields_.
   Status status_;
   bool close_ = false;
   bool valid_ = true;

@@ -2,7 +2,7 @@
 //
 // Router::match() fills the RouteMatch of a request; the Request keeps it until the response has been made. Everything
 // in a RouteMatch belongs to the router, except the values of the parameters, which are parts of the request's path.
-// They are stored as offsets, so that they stay valid when the bytes of the request move (PathParams::rebase).
+// The values are stored as offsets, so that they stay valid when the bytes of the request move (PathParams::rebase).
 //
 // Lifetime: a value; the router must outlive it.
 // Threads:  the worker of the request.

@@ -31,16 +31,16 @@ struct RouteOptions {
   bool streams_body = false;
   // Media types of the bodies that the route accepts: "application/json", "text/*". A body of another type or without a
   // type is rejected with 415; so is a body with a Content-Encoding, because the router does not decode it. The 415
-  // lists these types in the field Accept; for PATCH, it lists them in Accept-Patch, which the response to OPTIONS has
-  // as well.
+  // lists the accepted types in the field Accept; for PATCH, it lists them in Accept-Patch, which the response to
+  // OPTIONS has as well.
   // Empty: any type. A request without a body is accepted.
   std::vector<std::string> consumes = {};
   // Media types that the route can produce, in the order of preference. If Accept allows none of them, the response is
-  // a 406 that lists them. Otherwise Request::accepted_type() returns the best of these types, and the response has
-  // Vary: Accept.
+  // a 406 that lists them. If Accept allows at least one type, Request::accepted_type() returns the best type, and the
+  // response has Accept in Vary.
   // Empty: Accept is ignored.
   std::vector<std::string> produces = {};
-  // Whether the handler of PUT supports Content-Range. If not, a PUT with Content-Range is rejected with 400, because
+  // Whether the handler of PUT supports Content-Range. If false, a PUT with Content-Range is rejected with 400, because
   // the part would replace the whole resource (RFC 9110 §14.5).
   bool partial_put = false;
 };

@@ -153,7 +153,7 @@ Router::Path& Router::path_of(std::string_view host, std::string_view pattern, c
 
 void Router::add_below(std::string_view host, std::string_view pattern, const Links& links, Method method,
                        Handler handler, const RouteOptions& options, const std::source_location& at) {
-  // A handler may make this mistake while the server runs, so the mistake makes only that handler's request fail.
+  // A handler may add a route while the server runs; this bug makes only that handler's request fail.
   if (is_sealed_) {
     throw_bug(
         std::string(pattern) +
@@ -329,7 +329,7 @@ void Router::match_method(Request& request, const Path& path) const {
   }
   const Route* asked = nullptr;
   if (head.method() == Method::Options) {
-    // For a CORS preflight, this is the route of the method that the preflight names.
+    // For a CORS preflight, `asked` is the route of the method that the preflight names.
     if (const auto method = head.find("Access-Control-Request-Method")) {
       asked = path.by_method[slot_of(parse_method(*method))];
     }

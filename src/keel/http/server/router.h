@@ -10,8 +10,8 @@
 // path.h describes patterns, and how paths are decoded. "/a" and "/a/" are different paths. Hosts are compared without
 // regard to case and port. The routes of a matching host are tried first: those of an exact name before those of a name
 // with "*.", and those of a longer name with "*." before those of a shorter one ("*.b.c" matches "a.b.c" and "x.a.b.c",
-// but not "b.c"). Routes without a host are tried last. Of these sets of routes, the first one that contains the path
-// is used, even if it has no route for the method.
+// but not "b.c"). Routes without a host are tried last. The router uses the first set of routes that contains the path,
+// even if that set has no route for the method.
 //
 // handler.h describes handlers, and middleware.h describes middleware. Middleware applies to the routes that are added
 // after it to the same router or group. A new group has the middleware that its router or outer group has at that time.
@@ -21,10 +21,11 @@
 // is 404, and for an unknown method, 501. If a route names the types that it consumes or produces, the router responds
 // with 415 or 406 before the handler runs (route_options.h).
 //
-// The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *", they
-// pass through the middleware of the router, without that of its groups. For 406 and 415, they pass through the
-// middleware of the route. For 405 and OPTIONS, they pass through the middleware of one route: the route for the method
-// in Access-Control-Request-Method or, without that field, the first route that was added for the path.
+// The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *", the
+// router's responses pass through the middleware of the router, without that of its groups. A 406 or 415 of the router
+// passes through the middleware of the route. A 405 of the router and its response to OPTIONS pass through the
+// middleware of one route: the route for the method in Access-Control-Request-Method or, without that field, the first
+// route that was added for the path.
 //
 // Lifetime: objects whose member functions are handlers outlive the router; the router outlives the servers that use
 //           it, and must not change while they use it.
@@ -57,9 +58,9 @@ namespace keel::http {
 class Group;
 
 // The functions that add a route; Router and Group share these functions. Each function has three overloads. The first
-// takes a function or a lambda. The second takes an object and its member function; if several member functions have
-// that name, it takes the one with the parameter Request&. The third takes a member function that is const, that
-// belongs to a base class, or that has the parameter const Request&.
+// overload takes a function or a lambda. The second overload takes an object and its member function; if several member
+// functions have that name, this overload takes the one with the parameter Request&. The third overload takes a member
+// function that is const, that belongs to a base class, or that has the parameter const Request&.
 template <class Self>
 class Routes {
  public:
@@ -169,7 +170,8 @@ class Router : public Routes<Router> {
   // subdomains of example.com.
   Group host(std::string_view name, const RouteOptions& options = {});
 
-  // Finds the handler of `request`, stores the result in the request, and returns it. Call it once for each request.
+  // Finds the handler of `request`, stores the result in the request, and returns it. Call this function once for each
+  // request.
   const RouteMatch& match(Request& request) const;
 
   struct RouteName {
@@ -230,7 +232,7 @@ class Router : public Routes<Router> {
   std::vector<Host*> hosts_;
   // Maps the host and the pattern, as written, to the index of the path in paths_.
   LiteralTable patterns_;
-  std::vector<Path*> paths_;             // The indices are the ids in the trees.
+  std::vector<Path*> paths_;             // Indexed by the ids in the trees.
   std::vector<Route*> routes_;           // Indexed by route.
   std::vector<const Middleware*> kept_;  // All middleware.
   Links links_;                          // The middleware of routes that are added next.
@@ -252,7 +254,7 @@ class Router : public Routes<Router> {
 // A Group adds a part of a router's routes. A Group is a value; it must not outlive the router.
 class Group : public Routes<Group> {
  public:
-  // Like Router::group(); the prefix is appended to the prefix of this group.
+  // Creates a group, as Router::group() does; `prefix` is appended to the prefix of this group.
   Group group(std::string_view prefix, const RouteOptions& options = {}) const;
 
  private:

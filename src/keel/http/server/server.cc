@@ -130,7 +130,7 @@ Result<> Server::listen_on(io::Loop& loop, ListenerPart part, int parts) {
   listen.inherited = part.fd;
   listen.user_timeout = options_.limits.user_timeout;
   KEEL_TRY(part.fd, loop.engine().open_listener(address_, listen));
-  // For port 0, the port of the first listener is used for all.
+  // If the port is 0, all listeners use the port that the system has chosen for the first listener.
   if (state_->workers.empty()) address_ = loop.engine().local_address(part.fd);
   const ServerWorker::Shared shared{router_, options_, state_->metrics.get(), state_->open_workers};
   state_->workers.push_back(

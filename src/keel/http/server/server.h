@@ -15,7 +15,7 @@
 //
 // Each request that got a response is an entry in the flight recorder of its worker: the method, the pattern of the
 // route as the object (empty if no route matched), the status as the outcome, and the size of the response's body.
-// While a request is being handled, the object is its path.
+// While a request is being handled, the object of the entry is the path of the request.
 //
 // Threads:  call start(), change(), drain() and stop() on one thread that is not a worker (or, if the server was
 //           started on a Loop, on the thread of that loop).
@@ -66,9 +66,9 @@ struct Limits {
   std::size_t bodies_bytes_max = 256u << 20;
   // Memory for the responses of a server that their clients have not received yet; each worker has an equal share.
   // Responses below 4 KiB are not counted, nor are responses that the kernel accepts immediately. At the limit, each
-  // new response of 4 KiB or more becomes a 503 until there is room. If responses were rejected for this reason, and
-  // less than a quarter of the memory is free at the next check (each second), the connections whose clients receive
-  // least are reset. The last response that a worker accepts may exceed the limit.
+  // new response of 4 KiB or more becomes a 503 until there is room. If responses were rejected because of this limit,
+  // and less than a quarter of the memory is free at the next check (each second), the connections whose clients
+  // receive least are reset. The last response that a worker accepts may exceed the limit.
   std::size_t responses_bytes_max = 256u << 20;
   // Memory for received bytes that cannot be processed yet: incomplete heads, and requests that wait for an earlier
   // one. The limit applies to the server, and each worker has an equal share; less than 4 KiB for a connection is not
@@ -109,8 +109,8 @@ struct Limits {
   std::uint32_t body_rate_min = 240;
   Duration body_rate_grace = 5_s;  // body_rate_min applies only after this time.
   // The longest time from the arrival of a request to its start. If each event-loop iteration in the last 100 ms had a
-  // request that waited longer, requests that have waited longer get 503 (admission.h). Set this limit to about half of
-  // the time within which clients must learn of a rejection.
+  // request that waited longer than this limit, requests that have waited longer get 503 (admission.h). Set this limit
+  // to about half of the time within which clients must learn of a rejection.
   Duration queue_delay_max = 50_ms;
   // Time limit for the arrival of the first request and of each further request; after this time, the connection is
   // closed without a response. This timeout also limits how long a streamed response may send nothing to a client that
@@ -145,19 +145,19 @@ struct ServerOptions {
   Limits limits = {};
   bool access_log = true;  // Logs one line at level info for each request.
   // Adds the field `client` to each line of the access log and to the lines about rejected requests: the
-  // client_address(), or the peer if the request was rejected before its head was read. This costs a system call and an
-  // allocation for each line; in many countries, addresses are personal data.
+  // client_address(), or the peer if the request was rejected before its head was read. The field costs a system call
+  // and an allocation for each line; in many countries, addresses are personal data.
   bool log_clients = false;
-  // One request in this many is measured by the stage clock (observe/span.h); 0: no request is measured.
+  // The stage clock (observe/span.h) measures one of this many requests; 0: it measures none.
   std::uint32_t measured_every = 16;
-  // Each response says in the field Server-Timing how its time was spent; every request is then measured. Use it only
-  // if clients may know these times.
+  // Each response says in the field Server-Timing how its time was spent; every request is then measured. Set this
+  // option only if clients may know how the server spends its time.
   bool server_timing = false;
   std::string name = "http";  // The name of the server in logs, and the value of the label `server` in metrics.
   io::ListenOptions listen = {};
   metrics::Registry* metrics = nullptr;  // Null: no metrics.
   // The layers over the server's connections: tls::Layers of a server (net/tls/layer.h), which must outlive the Server.
-  // The scheme of requests is then https. Null: plain text.
+  // If `https` is set, the scheme of requests is https. Null: plain text.
   TransportLayers* https = nullptr;
   // The max-age of Strict-Transport-Security (RFC 6797), which is how long browsers refuse plain HTTP; it is added to
   // responses that do not have this field. Zero: not added. With `https` only.
@@ -213,11 +213,11 @@ struct ServerCounts {
   Count body_bytes_max{};      // The limit on the memory for bodies.
   Count bodies_refused{};      // Bodies rejected because of bodies_bytes_max.
   Count response_bytes{};      // Memory currently held for responses that clients have not received yet.
-  Count response_bytes_max{};  // The limit on the memory for such responses.
+  Count response_bytes_max{};  // The limit on the memory for responses that clients have not received yet.
   Count responses_refused{};   // Responses replaced by a 503 because of responses_bytes_max.
   Count responses_reset{};     // Connections reset because of responses_bytes_max.
   Count received_bytes{};      // Memory currently held for received bytes that are not processed yet.
-  Count received_bytes_max{};  // The limit on the memory for such bytes.
+  Count received_bytes_max{};  // The limit on the memory for received bytes that are not processed yet.
   Count received_reset{};      // Connections reset because of received_bytes_max.
   // Client addresses that have connections and to which a limit applies. An address with connections on several workers
   // counts once for each of these workers.
@@ -262,11 +262,11 @@ class Server {
   // progress, including one with an incomplete head, keeps the limits on its size and the deadline with which it began.
   // The memory limits (bodies_bytes_max, request_bytes_max) apply immediately; a timeout that is already running may
   // use either the old or the new limit. If the new limit on connections is below the number of open connections,
-  // accepting pauses until enough of them have ended. Call it only after start().
+  // accepting pauses until enough of them have ended. Call change() only after start().
   void change(const Limits& limits, bool access_log);
 
   // Returns a duplicate of the descriptor of each listening socket, for a process that continues to listen; the caller
-  // closes the duplicates. Empty when the server drains.
+  // closes the duplicates. When the server drains, the result is empty.
   std::vector<int> duplicate_listeners();
 
   // Begins to drain, on every worker. Listening ends: for 100 ms, new connections are rejected (Engine::turn_away), but
@@ -293,7 +293,7 @@ class Server {
   // Bytes that the kernel holds because clients have not received them yet (SIOCOUTQ): the sum over all HTTP
   // connections at the last count. Each call starts a new count: each worker asks the kernel about a few connections in
   // each event-loop iteration. A server without a Runtime counts immediately if the call is on the thread of its loop.
-  // Call it between start() and stop(); any thread may call it.
+  // Call this function between start() and stop(), on any thread.
   std::uint64_t kernel_send_bytes() const;
   // The number of open connections on each worker, which shows how evenly they are spread.
   std::vector<std::uint64_t> connections_by_worker() const;

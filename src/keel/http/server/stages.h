@@ -39,7 +39,7 @@ class Stages {
     clock_ = {};
     return &clock_;
   }
-  // Undoes begin(); call it if there was no request, or if the head of the request was incomplete.
+  // Undoes begin(). Call take_back() if there was no request, or if the head of the request was incomplete.
   void take_back() noexcept {
     if (every_ != 0) left_ = left_ == every_ ? 1 : left_ + 1;
   }

@@ -45,8 +45,8 @@ struct StaticFilesOptions {
   std::string index = "index.html";
   // The value of Cache-Control for 200, 206 and 304, such as "public, max-age=3600"; empty: the field is not set.
   std::string cache_control = {};
-  // The value of Cross-Origin-Resource-Policy for these responses, such as "cross-origin"; it says which other sites
-  // may embed the files. Empty: the field is not set, but middleware may set it (SecurityHeaders).
+  // The value of Cross-Origin-Resource-Policy for the files, such as "cross-origin"; it says which other sites may
+  // embed these files. Empty: the field is not set, but middleware may set it (SecurityHeaders).
   std::string cross_origin_resource_policy = {};
   // If true, files whose names begin with a dot, and links to such files, are served as well. "/.well-known/…" (RFC
   // 8615) is always served.

@@ -9,10 +9,10 @@
 //   }
 //   router.get("/echo", [](http::Request&) { return http::Response::upgrade("echo", &echo); });
 //
-// A client requests an upgrade with Connection: Upgrade, and names the protocols that it offers in Upgrade. The
-// response is a 101 (Switching Protocols), with the fields that the handler has added. After the response has been
-// sent, the callable gets the connection as a Stream, which the callable owns; bytes that followed the request can be
-// read from the Stream.
+// A client requests an upgrade by the option Upgrade in the field Connection, and names the protocols that it offers in
+// the field Upgrade. The response is a 101 (Switching Protocols), with the fields that the handler has added. After the
+// response has been sent, the callable gets the connection as a Stream, which the callable owns; bytes that followed
+// the request can be read from the Stream.
 //
 // Instead of the 101, the client gets
 //   426 with Upgrade: PROTOCOL, if the client does not offer the protocol, or sends HTTP/1.0 or HEAD; the connection
@@ -26,9 +26,9 @@
 //   500, if the body of the request was not read to its end (on a route that streams its body); this is a mistake of
 //       the handler.
 //
-// The callable is a function, or a lambda without captures. It takes the Stream by value, because a reference would
-// dangle after the first suspension. The arguments follow the callable in the call of upgrade(), and are kept until the
-// callable's task has ended (response.h):
+// The callable is a function, or a lambda without captures. The callable takes the Stream by value, because a reference
+// would dangle after the first suspension. The arguments follow the callable in the call of upgrade(), and are kept
+// until the callable's task has ended (response.h):
 //
 //   Task<> chat(Stream stream, Room& room, std::string name);
 //   return http::Response::upgrade("chat", &chat, std::ref(room), std::move(name));
@@ -98,7 +98,7 @@ class Upgrade {
   }
 
   explicit operator bool() const noexcept { return made_ != nullptr; }
-  // Call it only on an Upgrade that has a callable.
+  // Call this function only on an Upgrade that has a callable.
   std::string_view protocol() const noexcept;
   // Allows pages of every site to request the upgrade.
   void allow_any_origin() noexcept;

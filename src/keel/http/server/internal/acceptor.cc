@@ -14,19 +14,19 @@ namespace {
 
 // How long accepting pauses after EMFILE and similar errors.
 constexpr Duration retry_pause = 50_ms;
-// When a drain begins, new connections are rejected. But during this time, clients whose handshake has already started
-// may still be accepted. The time allows for one round trip, which a connection to a Unix socket does not need.
+// When a drain begins, new connections are rejected, but for this time, clients whose handshake has already started may
+// still be accepted. The time allows for one round trip, which a connection to a Unix socket does not need.
 constexpr Duration last_call = 100_ms;
 // The maximum number of connections accepted when last_call has passed: if new connections cannot be rejected, they may
 // arrive as fast as they are accepted.
 constexpr int waiting_max = 4096;
-// However long its queue is, the kernel reports at most as many connections together as the completion queue has room
-// for.
+// The kernel reports at most as many connections together as the completion queue has room for, however many
+// connections wait.
 constexpr int burst_max = 8192;
 // To make room at the limit, only connections that have been idle for this time are closed: if a connection was just
 // used, its next request may be on its way.
 constexpr Duration idle_min = 1_s;
-// To find the connections that have been idle longest, all of them are scanned, which costs some cache lines each.
+// A scan for the connections that have been idle longest visits every connection, and reads some cache lines of each.
 // Therefore one scan finds up to found_max connections, and after a scan that finds none there is a pause.
 constexpr std::uint32_t found_max = 64;
 constexpr Duration accept_pause = 100_ms;
@@ -59,8 +59,8 @@ void Acceptor::begin() {
 
 bool Acceptor::is_near_limit() const noexcept {
   // A whole queue of connections may be accepted together, so the limit counts as near when a full queue would reach
-  // it. The return to accepting whole queues needs some more room, so that the mode does not change with every
-  // connection.
+  // it. While connections are accepted one by one, some more room is required to accept whole queues again, so that the
+  // mode does not change with every connection.
   const auto burst = static_cast<std::uint64_t>(std::clamp(worker_.options().listen.backlog, 1, burst_max));
   return worker_.open_connections() + burst + (accept_.one_by_one ? burst / 8 : 0) >= connections_max_;
 }
@@ -146,8 +146,8 @@ bool Acceptor::make_room() {
   // A connection is closed only if its head has been incomplete for at least this time, which is long enough for a lost
   // packet to be sent again.
   const Duration head_min = std::min(idle_min, worker_.limits().header_timeout / 4);
-  // The earliest time at which another connection can be closed; a connection that is not waiting yet cannot be closed
-  // earlier.
+  // The earliest time at which another connection can be closed. A connection that does not wait yet can be closed
+  // after head_min at the earliest.
   Instant next = now + head_min;
   worker_.connections().for_each([&](Connection& connection) {
     const std::optional<Connection::Waiting> waiting = connection.waiting();
@@ -230,9 +230,9 @@ void Acceptor::stop_accepting() {
   }
 }
 
-// Accepts the connections in the kernel's queue. Their clients have connected and may have sent requests, and closing
-// the listener would reset the connections. Even if other workers listen on the same socket, the kernel may have woken
-// only this worker for some of these connections.
+// Accepts the connections in the kernel's queue. The waiting clients are connected and may have sent requests, and
+// closing the listener would reset their connections. Even if other workers listen on the same socket, the kernel
+// may have woken only this worker for some of the waiting connections.
 void Acceptor::take_waiting() {
   for (int n = 0; n < waiting_max && !aborting_ && worker_.open_connections() < connections_max_; ++n) {
     const int fd = worker_.engine().try_accept(listener_);

@@ -22,11 +22,11 @@ namespace keel::http {
 
 class ServerWorker;
 
-// The part that one worker has in a listening socket.
+// The share of one worker in a listening socket.
 struct ListenerPart {
   int fd = -1;          // A listening descriptor of the loop's engine; the Acceptor closes it.
   bool shared = false;  // Whether other workers accept from the same socket.
-  bool first = true;    // Whether this is the first of the parts that share the socket; it acts for all of them.
+  bool first = true;    // Whether this part is the first of those that share the socket; the first part acts for all.
 };
 
 class Acceptor {
@@ -39,7 +39,7 @@ class Acceptor {
   void begin();
   // Changes the limit of connections.
   void change(std::uint32_t connections_max);
-  // Call it when a connection has ended: there may be room for another one.
+  // Call this function when a connection has ended: there may be room for another one.
   void resume_with_room();
   // Ends listening. Before listening ends, new connections are rejected for a moment. If another process continues to
   // listen, listening ends immediately.

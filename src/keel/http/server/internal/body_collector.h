@@ -19,7 +19,7 @@ class BodyCollector {
   // Appends a part. ResourceExhausted: this part would exceed the memory limit for bodies; the rest of the body is then
   // not accepted.
   virtual Result<> keep(Chunk part) = 0;
-  // Call it when the body is complete: from then on, Request::body() returns the body.
+  // Call this function when the body is complete: from then on, Request::body() returns the body.
   virtual void end_body() noexcept = 0;
   // The time limit of the handler, which begins now.
   virtual Duration handler_timeout() const noexcept = 0;

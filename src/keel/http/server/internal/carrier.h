@@ -29,10 +29,10 @@ class Carrier {
   // Frames and queues the head of the response, and its body unless the body is streamed.
   virtual void write_head(Response& response) = 0;
   // Removes the head of a streamed response and the queued part of its body from the queue, so that another response
-  // can replace them. Returns false if a part of them was already sent.
+  // can replace them. Returns false if a part of the response was already sent.
   virtual bool take_back() noexcept = 0;
-  // Queues as much of `rest`, which is a part of a streamed body, as there is room for. Returns true if all of it is
-  // queued, or if nothing more can be queued because the connection has ended. When there is room again, the carrier
+  // Queues as much of `rest`, which is a part of a streamed body, as there is room for. Returns true if all of `rest`
+  // is queued, or if nothing more can be queued because the connection has ended. When there is room again, the carrier
   // calls PendingExchange::go_on_writing().
   virtual bool write_body(std::string_view& rest) noexcept = 0;
   // Called when the response is complete, or when the exchange was abandoned and its task has ended. The exchange may

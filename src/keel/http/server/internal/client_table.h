@@ -6,8 +6,8 @@
 // of the table is keyed, so that an attacker cannot choose addresses that collide.
 //
 // Threads: the worker.
-// Cost:    a keyed hash and one or two cache lines for each connection, nothing for a request. Memory: 48 bytes for
-//          each client, for the largest number of clients that there has been.
+// Cost:    a keyed hash and one or two cache lines for each connection, nothing for a request. Memory: 48 bytes times
+//          the largest number of clients so far.
 
 #pragma once
 
@@ -27,7 +27,7 @@ struct ClientEntry {
   std::uint32_t next = 0;     // The next entry of the same bucket, or the next entry of the free list.
   std::uint32_t connections = 0;
   std::uint32_t bodies = 0;    // The number of the client's bodies in memory.
-  std::size_t body_bytes = 0;  // The memory that these bodies use.
+  std::size_t body_bytes = 0;  // The memory for the client's bodies.
   bool is_public = false;      // Whether the address is a public one.
   bool is_told = false;        // Whether a log line about the client's connections was already written.
 };

@@ -201,7 +201,7 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
   Exchange exchange(worker_, head, transport_, introduction(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
-  // Over TLS, the client still sends close_notify: after a close, this would cause a reset, and lose the response.
+  // Over TLS, the client still sends close_notify, which would cause a reset after a close, and lose the response.
   if (!head.keep_alive() && transport_.layer() == nullptr) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();
@@ -216,7 +216,7 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
 
   if ((head.body() == BodyKind::Length && head.content_length() > body_bytes_max) ||
       (head.body() == BodyKind::Chunked && body_bytes_max == 0)) {
-    // Such a body is rejected before it is read, and no memory is allocated for its announced size.
+    // A body that is too large is rejected before it is read, and no memory is allocated for its announced size.
     reject_and_close(Status::ContentTooLarge, "the body is larger than this server accepts", exchange.head_only());
     return {};
   }
@@ -359,7 +359,7 @@ void Connection::sent() {
   settle();
 }
 
-// If the send has failed, this ends the connection, so the caller has to check phase_.
+// If the send has failed, this function ends the connection, so the caller has to check phase_.
 inline void Connection::finish_send() {
   const bool is_sent = out_.finish();
   worker_.records().end_write(this, is_sent);
@@ -551,8 +551,8 @@ void Connection::timed_out() {
   is_in_peace ? abort() : cut();
 }
 
-// If the kernel still holds a part of the last response while the connection is idle or lingers, this is treated like a
-// send in progress, with the time limit of a send.
+// If the kernel still holds a part of the last response while the connection is idle or lingers, that part is treated
+// like a send in progress, with the time limit of a send.
 bool Connection::waits_for_reader(Instant now) {
   if (!is_idle() && phase_ != Phase::Lingering) return false;
   const bool drains = worker_.is_draining();
@@ -570,7 +570,7 @@ void Connection::reset_slow_reader() {
 }
 
 std::optional<Connection::Waiting> Connection::waiting() const noexcept {
-  // The time is not counted from the last received bytes, because a client could then stay by sending more bytes.
+  // Counting from the last received bytes would let a client keep the connection open by sending more bytes.
   if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
   if (phase_ == Phase::Introducing) return Waiting{began_, !in_.empty()};
   const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();

@@ -22,14 +22,14 @@
 // Discarding: the part of the body that the handler did not read is dropped.
 // Upgrading:  the 101 is being sent, and the receive is being ended without losing a byte (upgrade.h).
 //
-// settle() starts tasks. A call of settle() must be the last one when an event is handled, because a task may end
-// immediately, and the connection may end with the task.
+// settle() starts tasks. The code that handles an event must call settle() last, because a task may end immediately,
+// and the connection may end with the task.
 //
-// While a task runs, the connection continues to read, up to a limit. In this way the connection notices when the
-// client disconnects: a reset stops the task. The end of the client's stream (FIN) does not stop the task, because a
-// client may stop sending and wait for its response. A client that has closed both directions looks like one that has
-// only stopped sending, until the server sends something and receives a reset. Therefore, after a FIN, a streamed
-// response that sends nothing for the idle timeout is aborted together with the connection.
+// While a task runs, its connection continues to read, up to a limit. The reads show when the client disconnects: a
+// reset stops the task. The end of the client's stream (FIN) does not stop the task, because a client may stop sending
+// and wait for its response. A client that has closed both directions looks like one that has only stopped sending,
+// until the server sends something and receives a reset. Therefore, after a FIN, a streamed response that sends nothing
+// for the idle timeout is aborted together with the connection.
 //
 // An idle connection has its transport, a send operation and a timer, but no buffer.
 //
@@ -100,7 +100,7 @@ class Connection final : public Link {
   friend class ConnectionCarrier;
   enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending, Introducing, Introduced };
 
-  // `peer` is the proxy that introduces the connection; null: none does.
+  // `peer` is the proxy that introduces the connection; null: no proxy.
   Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client, const Address* peer);
   ~Connection();
   static std::size_t size_of(bool is_introduced) noexcept {
@@ -227,7 +227,7 @@ class Connection final : public Link {
   bool is_lost_ : 1 = false;  // The peer will not receive further bytes: the connection has failed, or will be reset.
   // A task is being started: its output is sent together with the bytes already queued.
   bool gathers_ : 1 = false;
-  // A proxy introduces the connection: an Introduction is stored directly after this object.
+  // Whether a proxy introduces the connection; an Introduction is then stored directly after this object.
   bool is_introduced_ : 1 = false;
   Held held_;
 };

@@ -15,7 +15,7 @@ namespace {
 
 // The task that writes a streamed body has to wait when this many bytes are queued.
 constexpr std::size_t queue_bytes_max = 32 * 1024;
-// If there is room for less than this, the writer waits instead of sending a smaller chunk.
+// If there is room for less than piece_bytes_min, the writer waits instead of sending a smaller chunk.
 constexpr std::size_t piece_bytes_min = 1024;
 
 }  // namespace

@@ -21,13 +21,13 @@ namespace keel::http {
 
 class ConnectionCarrier final : private Carrier, public PendingExchange {
  public:
-  // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; both are copied.
+  // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; `begun` and `head_bytes` are copied.
   static ConnectionCarrier* make(Connection& connection, const Exchange& begun, std::string_view head_bytes);
   // The tasks of the exchange must have ended.
   static void free(ConnectionCarrier* carrier) noexcept;
 
-  // Notes that the head of the response begins at `at` in the queue; until let_go() is called, the head was not sent
-  // and can be taken back.
+  // Notes that the head of the response begins at `at` in the queue; until let_go() is called, the head has not been
+  // sent and can be taken back.
   void keep_head(std::size_t at) noexcept { head_at_ = at; }
   void let_go() noexcept { head_at_.reset(); }
   std::optional<std::size_t> kept_head() const noexcept { return head_at_; }

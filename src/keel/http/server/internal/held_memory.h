@@ -8,9 +8,9 @@
 //
 // Responses: when their limit is reached, each new response of 4 KiB or more becomes a 503 until there is room again.
 //            When half of the limit is used, the connections that hold memory are checked every second. If a response
-//            was rejected since the last check, the connections whose clients received least in that second are reset
-//            until a quarter of the limit is free. In this way, clients that read slowly delay other clients for at
-//            most two seconds, and the slowest clients are reset first.
+//            was rejected since the last check, the connections whose clients received least since that check are reset
+//            until a quarter of the limit is free. The checks ensure that clients that read slowly delay other
+//            clients for at most two seconds, and that the slowest clients are reset first.
 //
 // Received bytes: when their limit is exceeded, the connections that have held such bytes longest are reset in the next
 // event-loop iteration, until an eighth of the limit is free. Received bytes are those of incomplete heads, and those
@@ -54,12 +54,12 @@ class HeldMemory {
  public:
   explicit HeldMemory(ServerWorker& worker) noexcept : worker_(worker) {}
 
-  // Call it when a connection that held `before` now holds `after`.
+  // Call this function when a connection that held `before` now holds `after`.
   void change(const Held& before, const Held& after) noexcept;
   // Whether a response of `bytes` bytes may be sent; if not, it is counted as rejected. If any memory is left, a
   // response is sent even if it exceeds that memory, so that small responses do not starve large ones.
   bool takes_response(std::size_t bytes) noexcept { return bytes < Held::unit || takes_large_response(); }
-  // Call it when no connection holds memory any more.
+  // Call this function when no connection holds memory any more.
   void end() noexcept;
 
  private:

@@ -1,8 +1,8 @@
 // keel/http/server/internal/kernel_bytes.h — counts the bytes that the kernel holds for the peers of a worker's
 // connections.
 //
-// Internal to http. On request, the worker asks the kernel about each connection. It asks about only a few connections
-// in each event-loop iteration, so that no request is delayed for long.
+// Internal to http. On request, the worker asks the kernel about each connection. The worker asks about only a few
+// connections in each event-loop iteration, so that no request is delayed for long.
 //
 // Lifetime: a part of its ServerWorker; after the last call of ask(), the loop must run the posted job before this
 //           object is destroyed.
@@ -26,12 +26,13 @@ class KernelBytes {
 
   // Returns the result of the last complete count, and makes the loop count again.
   std::uint64_t ask() noexcept;
-  // Counts all connections immediately. Call it on the worker's thread.
+  // Counts all connections immediately; call this function on the worker's thread.
   std::uint64_t look() noexcept;
 
  private:
   void sweep() noexcept;
-  // Counts up to `count` connections, and moves them to the end of the list.
+  // Asks the kernel about at most `count` connections, and moves these connections to the end of the list; returns the
+  // sum of their bytes.
   std::uint64_t look_at(std::uint64_t count) noexcept;
 
   ServerWorker& worker_;

@@ -32,7 +32,7 @@ class PartialHead {
     head = &kept_->head;
     return resume_head(received, kept_->limits, *head);
   }
-  // Call it when the head was incomplete: `head` is kept. Returns true for the first part of a head.
+  // Call this function when the head was incomplete: `head` is kept. Returns true for the first part of a head.
   bool keep(const RequestHead& head, const HeadLimits& limits) {
     if (kept_ != nullptr) return false;
     kept_ = new (pool_allocate(sizeof(Kept))) Kept{head, limits};

@@ -212,7 +212,7 @@ Duration PendingExchange::request_timeout() const noexcept {
   return match().options->request_timeout.value_or(worker_.limits().request_timeout);
 }
 
-// Called when a task begins to wait. Until then, the task has used the worker's time.
+// Called when a task begins to wait: until this call, the task has used the worker's time.
 void PendingExchange::note_wait() {
   const Instant now = worker_.loop().precise_now();
   if (std::exchange(has_waited_, true)) {

@@ -58,7 +58,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // Begins to collect the body; the handler starts when the body is complete.
   void begin_collecting(const BodyDecoder& decoder);
   // Adds received bytes to the body; bytes that follow the body are left in `rest`. Refused: `status` and `reason` say
-  // why the body was rejected. Done: the body is complete. Otherwise more bytes are needed.
+  // why the body was rejected. Done: the body is complete. For any other result, the body needs more bytes.
   ChunkStep collect(std::string_view& rest);
   // Begins an exchange whose handler reads the body: `first` is the part that has already arrived. The exchange is then
   // due.
@@ -72,15 +72,15 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   const BodyReader& reader() const noexcept { return reader_; }
   // Whether the client waits for 100 (Continue); only the first call returns true.
   bool take_awaits_continue() noexcept { return std::exchange(awaits_continue_, false); }
-  // Call it when the handler begins to wait for bytes.
+  // Call this function when the handler begins to wait for bytes.
   void mark_waiting() noexcept {
     read_began_ = worker_.loop().now();
     if (body_until_.is_never()) body_until_ = read_began_ + worker_.limits().body_timeout;
   }
   // Passes received bytes to the reader; the bytes must stay valid until the reader asks for more. True: wake it.
   bool arrived(std::string_view bytes) noexcept;
-  // Call it when the rest of the body will not arrive. Returns false if the handler has not started; the exchange then
-  // has to be freed.
+  // Call this function when the rest of the body will not arrive. Returns false if the handler has not started; the
+  // exchange then has to be freed.
   bool lose_body() noexcept;
   // Whether the rest of the body may be discarded, so that another request can follow.
   bool can_discard() const noexcept;
@@ -102,7 +102,8 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // Whether a task is due to be started.
   bool is_due() const noexcept { return is_due_; }
   void run_due();
-  // Call it when there may be room for the task that waits in a write. The call must be the last action of the caller.
+  // Call this function when there may be room for the task that waits in a write. The call must be the last action of
+  // the caller.
   void go_on_writing();
   // For a streamed body that has ended: the bytes that are not queued yet, for which there is always room, and the
   // trailers.
@@ -119,7 +120,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
 
   // The time by which the exchange must have made progress or be complete.
   Instant deadline() const noexcept;
-  // Call it when the deadline has passed. Returns who has exceeded the deadline:
+  // Call this function when the deadline has passed. Returns who has exceeded the deadline:
   //   Reader   the reader has to be woken, and will find that its body was rejected.
   //   Handler  the handler has been asked to end.
   //   Nothing  no task is running.
@@ -129,12 +130,12 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   Instant until() const noexcept { return until_; }
   void set_until(Instant until) noexcept { until_ = until; }
   bool is_running() const noexcept { return run_.is_running() || writing_.is_running(); }
-  // Call it when the connection has ended. When the running task has ended, Carrier::end() is called.
+  // Call this function when the connection has ended. When the running task has ended, Carrier::end() is called.
   void abandon() noexcept;
 
  protected:
-  // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; both are copied. `carrier` outlives
-  // this. `client` is the place of the client in the worker's ClientTable.
+  // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; `begun` and `head_bytes` are copied.
+  // `carrier` outlives this. `client` is the place of the client in the worker's ClientTable.
   PendingExchange(Carrier& carrier, std::uint32_t client, const Exchange& begun, std::string_view head_bytes);
   ~PendingExchange();  // The tasks of the exchange must have ended.
 

@@ -21,10 +21,10 @@ bool QueueDelay::rejects(int fd, Instant since, Duration most, Duration& delay) 
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
   const Duration in_turn = now - turn;
-  // If one harvest leaves completions in the kernel, these have already waited when the next harvest returns them. This
-  // happens because Linux 6.13 and later return only about 20 completions in one harvest. Requests are processed in the
-  // order of their arrival. Therefore a later request has waited no longer than an earlier one, and requests that
-  // arrive shortly after a late request are about as late.
+  // If one harvest leaves completions in the kernel, these have already waited when the next harvest returns them.
+  // Linux 6.13 and later leave completions in the kernel, because they return only about 20 completions in one harvest.
+  // Requests are processed in the order of their arrival. Therefore a later request has waited no longer than an
+  // earlier one, and requests that arrive shortly after a late request are about as late.
   if (behind_.turn != turn) behind_ = {turn, false, Duration(), 0, 0};
   if (in_turn <= most && (!behind_.is_known || in_turn + behind_.time > most)) {
     if (behind_.unasked > 0) {

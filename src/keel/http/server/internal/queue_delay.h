@@ -1,13 +1,13 @@
 // keel/http/server/internal/queue_delay.h — measures how long requests have waited for their worker, and decides which
 // requests are rejected because they waited too long (admission.h).
 //
-// Internal to http. It also records until what time the worker has worked in this event-loop iteration, and how much
-// computing time a request of each route costs.
+// Internal to http. A QueueDelay also records until what time the worker has worked in this event-loop iteration, and
+// how much computing time a request of each route costs.
 //
 // The cost of a request is measured as the time since the end of the previous request; this time is known without
 // another clock read, but may include other work. Therefore the value shows only which routes may be costly. Requests
-// of such a route are measured from their own start, and are rejected only if these measurements confirm that the route
-// is costly.
+// of a route that may be costly are measured from their own start, and are rejected only if the measurements confirm
+// that the route is costly.
 //
 // Threads: the worker.
 // Cost:    a few comparisons for each request; a clock read if its route may be costly; and a system call if the
@@ -51,14 +51,14 @@ class QueueDelay {
   // Whether requests of this route may be costly enough to be worth rejecting. The threshold is half of
   // admission_cost_min, because a single measurement that includes other work cannot double the estimate.
   bool may_be_costly(std::uint32_t route) const noexcept { return cost_ns(route) >= admission_cost_min.count_ns() / 2; }
-  // Call it when a request of a route that may be costly begins: the request is measured from this time.
+  // Call this function when a request of a route that may be costly begins: the request is measured from this time.
   void begins() noexcept { worked_until_ = loop_.precise_now(); }
   // Whether the route is costly, so that its requests may be rejected.
   bool is_costly(std::uint32_t route) const noexcept { return cost_ns(route) >= admission_cost_min.count_ns(); }
-  // Whether a request is rejected because it has waited for more than `most`. Call it only after begins(), for a
-  // request of a costly route. The request arrived on `fd`. The time before `since` does not count, because the
-  // request's own connection was not ready for the request until then. `delay` is set to the time that the request has
-  // waited.
+  // Whether a request is rejected because it has waited for more than `most`. Call this function only after begins(),
+  // and only for a request of a costly route. The request arrived on `fd`. The time before `since` does not count,
+  // because the request's own connection was not ready for the request until then. `delay` is set to the time that the
+  // request has waited.
   bool rejects(int fd, Instant since, Duration most, Duration& delay) noexcept;
   bool is_overloaded() const noexcept { return admission_.is_overloaded(); }
 
@@ -81,7 +81,7 @@ class QueueDelay {
   Instant worked_until_;
   Admission admission_;
   struct {
-    Instant turn;           // The event-loop iteration to which these values belong.
+    Instant turn;           // The event-loop iteration to which the values of this struct belong.
     bool is_known = false;  // Whether the kernel was asked in this event-loop iteration.
     // How long the sampled request had waited when the completions of this iteration were collected.
     Duration time;

@@ -97,7 +97,7 @@ class RequestLog {
     const void* sender = nullptr;  // The sender whose send is measured.
     Instant began;
     std::uint32_t route = 0;
-    int sends = 0;  // The number of sends of that sender that must end until the response has been sent completely.
+    int sends = 0;  // How many sends of `sender` must end until the response has been sent completely.
   } writing_;
 };
 

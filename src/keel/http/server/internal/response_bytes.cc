@@ -16,8 +16,8 @@ namespace {
   return at + text.size();
 }
 
-// Copies all fields except Trailer. It is used for responses that cannot have trailers: responses in HTTP/1.0, which
-// has no trailers (RFC 9110 §6.5.1), and responses with a Content-Length.
+// Copies all fields except Trailer. This function is used for responses that cannot have trailers: responses in
+// HTTP/1.0, which has no trailers (RFC 9110 §6.5.1), and responses with a Content-Length.
 [[gnu::noinline]] char* put_without_trailer(char* at, std::string_view fields) noexcept {
   constexpr std::string_view trailer = "Trailer:";
   while (!fields.empty()) {

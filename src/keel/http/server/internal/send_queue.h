@@ -2,8 +2,8 @@
 // send in progress.
 //
 // Internal to http. A SendQueue is the send operation of its connection (base/member.h); it calls the connection's
-// function `is_sent` when a send completes. It also checks whether the peer receives the bytes, and receives them fast
-// enough.
+// function `is_sent` when a send completes. The SendQueue also checks that the peer receives the bytes, and receives
+// them fast enough.
 //
 // While nothing waits or is being sent, a SendQueue owns no buffer.
 //
@@ -44,7 +44,7 @@ class SendQueue : protected io::Send {
   bool is_sending() const noexcept { return pending; }
   // Sends the waiting bytes. Returns true if the send is already complete; `is_sent` is then not called.
   bool begin(Transport& transport, Instant now);
-  // Call it after each send: frees the bytes that were sent. Returns false if the send has failed.
+  // Frees the bytes that were sent; call this function after each send. Returns false if the send has failed.
   bool finish() noexcept;
   void cancel(Transport& transport) noexcept { transport.cancel(*this); }
   // The error of the last send.
@@ -98,11 +98,11 @@ class SendQueue : protected io::Send {
   Buffer waiting_;
   Buffer flight_;    // Bytes that are being sent.
   Buffer attached_;  // A large body, which is sent after flight_, or after the waiting bytes.
-  iovec parts_[2];   // The base of the second part is set while attached_ is being sent.
+  iovec parts_[2];   // iov_base of the second part is null unless attached_ is being sent.
   Instant began_;
   // How many bytes had been sent when the time limit of the send last started (the low 32 bits).
   std::uint32_t sent_seen_ = 0;
-  // Bytes sent by earlier sends; stays at the largest value of this type when it is reached.
+  // The number of bytes sent by earlier sends; at the largest value of its type, this number no longer grows.
   std::uint32_t sent_before_ = 0;
   // The beginning of the period over which the rate of the send is measured.
   Instant rate_began_;

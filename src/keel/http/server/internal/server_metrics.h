@@ -62,7 +62,7 @@ class ServerMetrics {
     metrics::Counter by_class[5];
     metrics::Histogram took;
   };
-  const std::string server_;   // The value of the label `server` in these metrics.
+  const std::string server_;   // The value of the label `server` in the server's metrics.
   std::vector<Route> routes_;  // Indexed by route; the last element is for requests without a route.
   metrics::Counter refused_[2];
   std::vector<metrics::Counter> cut_;  // Indexed by Cut.

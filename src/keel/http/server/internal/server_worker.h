@@ -40,8 +40,8 @@ namespace keel::http {
 class Connection;
 class Upgraded;
 
-// Engines may hold submissions back until the end of an event-loop iteration; a finished response is held back during
-// at most this much further work.
+// Engines may hold submissions back until the end of an event-loop iteration. While a finished response is held back,
+// the worker continues with other work for at most this time.
 inline constexpr Duration gathered_max = 200_us;
 
 class ServerWorker {
@@ -116,9 +116,9 @@ class ServerWorker {
   // How long an idle connection stays open while the server drains.
   Duration drain_grace() const noexcept { return grace_; }
 
-  // Whether this many more bytes of a body may be held for the client at `place`, if `held` bytes of the same body are
-  // held already. If so, returns Ok. Otherwise counts a rejection, and returns the status 503 or 429, with which the
-  // body is to be rejected.
+  // Whether `body_bytes` more bytes of a body may be held for the client at `place`, if `held` bytes of the same body
+  // are held already. Returns Ok if the bytes may be held. Otherwise the function counts a rejection, and returns the
+  // status with which the body is to be rejected (503 or 429).
   Status check_body(std::uint32_t place, std::uint64_t body_bytes, std::size_t held) noexcept;
   static const char* no_room_for_body(Status status) noexcept;
   // Updates the counts after the memory that holds a body has grown or was freed.
@@ -133,8 +133,8 @@ class ServerWorker {
   // Makes the response to bytes from `remote` that are rejected before they form a request; counts and logs the
   // rejection.
   Response reject(Status status, std::string_view reason, const Remote& remote);
-  // Call it after a send has been submitted: if the iteration has already taken long, passes the submitted sends to the
-  // kernel immediately, not only at the end of the iteration.
+  // Call this function after a send has been submitted: if the event-loop iteration has already taken long, the
+  // function passes the submitted sends to the kernel immediately, and not only at the end of the iteration.
   void hand_over() noexcept {
     if (delay_.worked_until() - std::max(handed_over_, loop_.now()) < gathered_max) [[likely]]
       return;
@@ -171,10 +171,10 @@ class ServerWorker {
   // Adds a connection that was upgraded; it is still counted as a connection.
   void add(Upgraded& upgraded);
   std::uint64_t open_connections() const noexcept { return counts.connections.get(); }
-  // Call it when a connection has ended. The call must be the last action of the caller, because the end of the last
-  // connection of a drain may destroy this object.
+  // Call this function when a connection has ended. The call must be the last action of the caller, because the end of
+  // the last connection of a drain may destroy this object.
   void ended();
-  // Call it when a listener was closed; like the call above, it may destroy this object.
+  // Call this function when a listener was closed. Like ended(), the call may destroy this object.
   void check_drained();
 
   ServerCounts<SingleWriterCounter> counts;
