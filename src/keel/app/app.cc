@@ -240,7 +240,7 @@ int App::run() {
   return drain();
 }
 
-// Starts all modules, until requests are served. After an error, all modules have been stopped again.
+// Starts all modules; after that, requests are served. After an error, all modules have been stopped again.
 Result<> App::start() {
   Systems& systems = *systems_;
   internal::Supervision& supervision = *supervision_;

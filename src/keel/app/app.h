@@ -166,8 +166,8 @@ class App {
   messages::SharedPool& message_pool(std::string_view name);
   messages::SharedPool& message_pool(std::string_view name, messages::PoolOptions options);
   // Adds a part of the application: run() starts it, with the modules that it needs, before the service listens, and
-  // stops it after the last request. A lazy module starts when ensure() is called for it. The time for its stop is
-  // limited by common.stop_timeout.
+  // stops it after the last request. A lazy module starts when ensure() is called for it. common.stop_timeout limits
+  // the time in which the module must stop.
   void module(Module module);
   // Starts a lazy module if it does not run yet, and waits until the module runs.
   void ensure(std::string_view name);

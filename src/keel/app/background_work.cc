@@ -128,7 +128,7 @@ struct BackgroundWork::Piece : Start<void> {
   Piece(BackgroundWork& of, Work&& w) : owner(of), work(std::move(w)) {}
   static void ended(StartCore& start) noexcept {
     auto& piece = static_cast<Piece&>(start);
-    // Only a cancelled wait could have caused this error, because run() keeps the errors of the work.
+    // run() keeps the errors of the work, so only a cancelled wait can have caused an error here.
     (void)piece.take();
     piece.owner.note_over(piece);
   }

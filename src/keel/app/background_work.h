@@ -28,8 +28,8 @@
 //             repeat a run; setting it forward past the time of day makes the run begin then, once for all days in
 //             between. Local times are not supported, because daylight saving time makes a time of day occur twice on
 //             one day of the year and not at all on another.
-// background Begins when the at_start work has completed. Work that returns is complete and is not started again; work
-//             that fails is started again after a pause.
+// background Begins when the at_start work has completed. Work that returns is complete and is not started again.
+//             Work that fails is started again after a pause.
 // Failures    An error or an exception ends only that run: it is logged once at level error and counted. After n
 //             failures in a row the pause is backoff_first * 2^(n-1), at most backoff_max, shortened at random by up to
 //             half. With every() the next run begins at the first beat after the pause (skipped beats have

@@ -24,7 +24,7 @@
 
 namespace keel::app {
 
-// Adds a check for each worker, which fails when the worker's loop has not responded for `timeout`; the checks exist
+// For each worker, adds a check that fails when the worker's loop has not responded for `timeout`; the checks exist
 // until the result is destroyed.
 std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, Duration timeout);
 // Adds the checks of the database, of free disk space and of the log. Call check_workers() before any of these

@@ -37,7 +37,7 @@ void ClientSettings::fields(config::Schema& v) {
   field(v, "base_url", base_url,
         "the server's base URL, http[s]://host[:port][/path]; the paths of calls are appended to it");
   field(v, "timeout_sec", timeout, "time limit of a call, including redirects and retries", client_time_limit);
-  field(v, "connect_timeout_sec", connect_timeout, "time limit of connecting, including the name lookup",
+  field(v, "connect_timeout_sec", connect_timeout, "time limit for connecting, including the name lookup",
         client_time_limit);
   field(v, "first_byte_timeout_sec", first_byte_timeout,
         "time limit from sending a request to receiving the head of its response", client_time_limit);

@@ -24,7 +24,7 @@ struct Node : Binding {
   Node* needed_by = nullptr;   // The first node whose service needs this node's service.
   std::uint32_t place = 0;     // For Scoped and Given: the index in the table of a scope.
   bool is_checked = false;     // Whether build() has checked what this service needs.
-  bool is_being_made = false;  // For Singleton and Lazy; guarded by Core::making.
+  bool is_being_made = false;  // Only for Singleton and Lazy; Core::making guards this member.
   // For Value, Singleton and Lazy: the object, as a pointer to the type that the node provides.
   std::atomic<void*> object = nullptr;
   void* at = nullptr;  // For Singleton: the memory in which the object was made.

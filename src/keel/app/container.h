@@ -12,10 +12,10 @@
 //   app.services(services);                               // GET /admin/graph; start() and stop() of services
 //
 // Objects are of ordinary classes: their constructors take references, and the classes do not depend on the container.
-// The dependencies ("needs") of an object are the parameters of that constructor of its class that takes only
-// references to classes. If a class has several such constructors, select one by a declaration in the class:
-// `using Needs = void(Clock&, const Settings&);`. A factory is a callable that takes only references to classes, and
-// returns a T, a std::unique_ptr<T>, or a Result of either.
+// An object is made by the constructor that takes only references to classes; the parameters of this constructor are
+// the dependencies ("needs") of the object. If a class has several such constructors, select one by a declaration in
+// the class: `using Needs = void(Clock&, const Settings&);`. A factory is a callable that takes only references to
+// classes, and returns a T, a std::unique_ptr<T>, or a Result of either.
 //
 // A value of type Settings provides `Settings&` and `const Settings&`; a value of type const Settings provides only
 // `const Settings&`. To provide two services of the same class, derive a class for each of them. To provide several

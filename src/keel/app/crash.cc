@@ -47,7 +47,7 @@ constexpr int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABR
 constexpr int signal_count = sizeof crash_signals / sizeof crash_signals[0];
 constexpr Duration log_patience = 1_s;
 constexpr Duration stop_patience = 200_ms;
-constexpr int requests_shown = 16;  // The report shows up to this many requests of each worker.
+constexpr int requests_shown = 16;  // The report shows at most this many requests of each worker.
 constexpr Duration name_patience = 3_s;
 // How long a second crashing thread waits until the first crashing thread ends the process.
 constexpr Duration other_patience = 20_s;

@@ -16,17 +16,17 @@
 //      copy.
 // Between steps 2 and 3 the log's writer writes the waiting lines and a line "crashed" with the key facts (signal,
 // place, build, thread, worker, request, trace, reason), for at most a second.
-// Then the signal has its default effect, so the exit status is the same as without this handler. A core dump does not
-// contain the memory of the process, unless CrashOptions::core_memory is set. If one of these steps crashes, the report
-// continues with the next step. Other threads that crash during the report wait. Text from an exception or a request is
-// escaped (base/printable.h).
+// After the report, the signal has its default effect, so the exit status is the same as without this handler. A core
+// dump does not contain the memory of the process, unless CrashOptions::core_memory is set. If a step of the report
+// crashes, the report continues with the next step. Other threads that crash during the report wait. Text from an
+// exception or a request is escaped (base/printable.h).
 //
 // A signal that already has a handler keeps that handler: AddressSanitizer and ThreadSanitizer report faults
 // themselves; in a program built with one of them, only SIGABRT is handled here.
 //
 // Errors:   install() fails when the file cannot be opened.
-// Threads:  make and destroy it on the main thread; it handles the crashes of every thread that Host::system() starts.
-//           Only one CrashHandler may exist at a time.
+// Threads:  make and destroy the CrashHandler on the main thread; it handles the crashes of every thread that
+//           Host::system() starts. Only one CrashHandler may exist at a time.
 // Lifetime: the log writer must outlive the CrashHandler, or set_logs(nullptr) must be called before the log writer is
 //           destroyed.
 // Cost:     none before a crash.

@@ -222,7 +222,7 @@ struct Handover::Server {
   bool published = false;
   bool ended = false;
   std::unique_ptr<Thread> thread;
-  // Only the thread uses the members below until it has ended:
+  // Until `thread` has ended, only that thread uses the members below:
   Descriptor successor;
   pid_t process = 0;
   State state = State::Kept;
@@ -263,7 +263,7 @@ Result<> Handover::publish(Listeners listeners, Function<std::string()> secret) 
   KEEL_CHECK(!server.published && !server.ended, "a hand-over can be published only once");
   server.listeners = std::move(listeners);
   server.secret = std::move(secret);
-  // A successor that finds the socket needs the thread that serves it, so that thread is started first.
+  // The thread that serves the socket is started first, because a successor that finds the socket needs this thread.
   try {
     server.thread = Host::system().start_thread("handover", [&server] { server.work(); });
   } catch (const std::system_error&) {

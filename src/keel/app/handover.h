@@ -1,11 +1,11 @@
 // keel/app/handover.h — a restart during which no connection is rejected: a process passes its listening sockets to its
 // successor.
 //
-// The running process listens on a Unix socket. A successor connects to that Unix socket, gets every listening socket,
-// serves on these sockets and reports that it is ready; then the running process stops accepting and drains. The
-// sockets are never closed or bound again: a waiting connection is accepted by one of the two processes, even if the
-// other process has ended. When the successor ends before it is ready, the running process continues as if nothing had
-// happened; when the running process ends first, the successor already has the sockets.
+// The running process listens on a Unix socket. A successor connects to the Unix socket of the running process, gets
+// every listening socket, serves on these sockets and reports that it is ready; then the running process stops
+// accepting and drains. The sockets are never closed or bound again: a waiting connection is accepted by one of the two
+// processes, even if the other process has ended. When the successor ends before it is ready, the running process
+// continues as if nothing had happened; when the running process ends first, the successor already has the sockets.
 //
 //   successor                                         predecessor
 //     Predecessor::find() ── "keel-handover 1 NAME" ──▶

@@ -317,8 +317,8 @@ Health::Entry* Health::pick(Instant& wake) {
   return nullptr;
 }
 
-// Whether all checks that `entry` needs have passed. If one of these checks has not passed, the result of `entry` names
-// that check.
+// Whether all checks that `entry` needs have passed. If a needed check has not passed, the result of `entry` names the
+// needed check.
 bool Health::may_run(Entry& entry, Instant now) {
   for (const std::string& name : entry.options.needs) {
     const Entry* const need = find(name);

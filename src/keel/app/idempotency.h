@@ -26,16 +26,16 @@
 //   a key whose request still runs       409 with Retry-After, in this process; one that runs in another process is
 //                                        waited for, and its response given
 //   no key, or one that is invalid       400 (no key: see IdempotencyOptions::required)
-// When a process ends, even between the commit and the response, either everything or nothing is stored. When the
-// client repeats the request, the client gets the stored response, or `body` runs again.
+// If the process ends, even between the commit and the response, either the response and all writes are stored, or
+// nothing is stored. When the client repeats the request, the client gets the stored response, or `body` runs again.
 //
 // `body` is Task<http::Response>(db::Transaction&), or a callable of that form that returns the response type of an
 // operation of a contract. `body` must write through the transaction, not through the session. A response with a status
 // below 500 is stored, and the writes of `body` are committed. After an error or a status of 500 or above, the writes
 // are rolled back and nothing is stored: `body` runs again when the client repeats the request. `body` also runs again
 // when the database aborts the transaction because of a conflict with another transaction (db/session.h, transact()),
-// so `body` should only run statements. Calls of other servers are not part of the transaction: send them their own
-// idempotency key, and remember that `body` holds SQLite's only writer while it waits for those servers.
+// so `body` should only run statements. Calls to other servers are not part of the transaction: give each call its own
+// idempotency key, and remember that `body` holds SQLite's only writer while `body` waits for another server.
 //
 // `client` identifies the owner of the key, such as the number of the authenticated customer: the same key sent by two
 // clients counts as two keys, so no client gets the response of another client. If `client` is empty, all requests
@@ -87,17 +87,18 @@ class App;
 
 // How long responses are stored, and which requests need a key.
 struct IdempotencyOptions {
-  // The minimum time for which a response is stored. A repetition after that time counts as a new request.
+  // The minimum time for which a response is stored. Once the response was deleted, a repetition counts as a new
+  // request.
   Duration retention = 24_h;
-  // Whether a request without a key is rejected with 400. If false, the `body` of such a request runs in a transaction,
-  // and no response is stored.
+  // Whether a request without a key is rejected with 400. If false, the `body` of a request without a key runs in a
+  // transaction, and no response is stored.
   bool required = true;
 };
 
 class Idempotency {
  public:
-  // Uses the App's database, and adds background work to the App, which checks at the start that the table exists, and
-  // deletes old rows.
+  // Uses the App's database, and adds background work to the App. This work checks at the start that the table exists,
+  // and deletes old rows.
   explicit Idempotency(App& app, IdempotencyOptions options = {});
   Idempotency(const Idempotency&) = delete;
   Idempotency& operator=(const Idempotency&) = delete;
@@ -132,7 +133,7 @@ class Idempotency {
   Task<std::optional<http::Response>> stored(const Claim& claim);
   Task<> check_table();
   Task<> forget();
-  // This overload is for the responses of a contract, because only their own class can make them.
+  // This overload is for the response types of a contract: only such a type can make a response of its own.
   template <class T>
   Task<T> run_as(http::Request& request, std::string_view client, FunctionRef<Task<T>(db::Transaction&)> body) {
     auto plain = [&body](db::Transaction& transaction) -> Task<http::Response> {

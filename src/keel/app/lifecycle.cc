@@ -30,7 +30,7 @@ std::string in_quotes(std::string_view name) { return '"' + std::string(name) + 
 struct Lifecycle::Entry {
   enum class State : std::uint8_t { Idle, Waiting, Starting, Running, Failed, Stopping, Stopped };
   Module module;
-  std::vector<Entry*> needs;  // The entries that module.needs names, once these needs have been checked.
+  std::vector<Entry*> needs;  // The entries of the modules in module.needs; set when the needs have been checked.
   std::vector<Entry*> below;  // The needs of the module, including indirect ones.
   bool is_checked = false;
   State state = State::Idle;
@@ -190,8 +190,8 @@ Result<> Lifecycle::add_need(Entry& of, Entry& need) {
   std::vector<Entry*> path;
   Result<> checked = check(of, path);
   if (!checked) of.module.needs.pop_back();
-  // Every module that needs this module now depends on the new need too. Mistakes in the needs of those modules are
-  // reported when those modules start.
+  // Every module that needs this module now depends on the new need too. If the needs of such a module contain a
+  // mistake, the mistake is reported when that module starts.
   for (auto& entry : entries_) {
     path.clear();
     static_cast<void>(check(*entry, path));
@@ -208,7 +208,7 @@ void Lifecycle::want(Entry& entry) {
   for (Entry* need : entry.needs) want(*need);
 }
 
-// Marks a module that can start now as starting, and returns the module; null if no module can start.
+// Finds a module that can start now, marks it as starting, and returns it; returns null if no module can start.
 Lifecycle::Entry* Lifecycle::next_ready() noexcept {
   if (stopping_) return nullptr;
   const auto runs = [](const Entry* need) { return need->state == Entry::State::Running; };
@@ -306,8 +306,8 @@ Result<Lifecycle::Entry*> Lifecycle::begin_locked(std::string_view name, Lock& l
   Entry* const entry = find(name);
   if (entry == nullptr) return Error::text(Code::InvalidArgument, "there is no module " + in_quotes(name));
   if (entry->state == Entry::State::Running) {
-    // Because of the need, stop() stops this module only after the start that uses this module has ended. A need that
-    // would form a cycle is not recorded.
+    // The recorded need makes stop() wait: it stops this module only after the start that uses this module has ended. A
+    // need that would form a cycle is not recorded.
     if (current_lifecycle == this) static_cast<void>(add_need(*static_cast<Entry*>(current_entry), *entry));
     return entry;
   }
@@ -399,7 +399,7 @@ void Lifecycle::join_finished(Lock& lock) {
   lock.lock();
 }
 
-// Of the modules that no running module needs, returns the module that started last.
+// Of the running modules that no starting module needs, returns the module that started last.
 Lifecycle::Entry* Lifecycle::next_to_stop() noexcept {
   Entry* last = nullptr;
   for (const auto& entry : entries_) {
@@ -461,7 +461,7 @@ StopReport Lifecycle::stop(Duration deadline, FunctionRef<void()> while_waiting)
     } else {
       try {
         stopper_ = host_.start_thread("stop", [this] { stop_all(); });
-        // The system has no memory or cannot start another thread. The start may have failed for the same reason.
+        // The system has no memory or cannot start another thread, and the start may have failed for the same reason.
       } catch (const std::system_error&) {
         lock.unlock();
         stop_all();

@@ -65,13 +65,14 @@ struct Module {
 struct Phase {
   enum class State : std::uint8_t { Waiting, Starting, Running, Failed, Stopped };
   std::string name;
-  // When `start` began; while the module waits for its needs, the time at which the module was requested.
+  // The time at which `start` began, or, while the module waits for its needs, the time at which the module was
+  // requested.
   Instant began = {};
   Duration took = {};    // How long `start` took, or has taken so far.
   Duration waited = {};  // How long the module waited for its needs after it was requested.
   // The needed module that started last; empty if all needed modules were already running.
   std::string waited_for = {};
-  std::string thread = {};  // "start-2"; for a step: "main".
+  std::string thread = {};  // The name of the thread, such as "start-2", or "main" for a step.
   State state = State::Running;
 };
 // The name of a state, as the report of the start shows it.
@@ -94,8 +95,9 @@ struct StopReport {
     bool is_stuck = false;     // True if the module was still stopping, or still starting, at the deadline.
     std::string problem = {};  // The text of an exception thrown by `stop`.
   };
-  std::vector<Part> parts;        // The modules in the order in which they stopped.
-  std::vector<std::string> left;  // The modules that were not stopped because a module before them did not stop.
+  std::vector<Part> parts;  // The modules in the order in which they stopped.
+  // The modules that were still running at the deadline, because an earlier module had not stopped.
+  std::vector<std::string> left;
   Duration took;
 
   bool is_complete() const noexcept;
@@ -125,7 +127,8 @@ class Lifecycle {
 
   // Starts every module that is not lazy, together with the modules that these need, and waits until all these modules
   // have started. While this function waits, it calls `is_interrupted` every few milliseconds on this thread. After an
-  // error, the started modules are stopped in reverse order, including those that begin() and ensure() started before.
+  // error, the started modules are stopped in reverse order, including the modules that begin() and ensure() had
+  // started earlier.
   Result<> start(FunctionRef<bool()> is_interrupted);
   Result<> start();
   // Starts a module and the modules that it needs, without waiting; the errors are those of ensure().

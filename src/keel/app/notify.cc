@@ -65,7 +65,7 @@ Result<Notify> Notify::from_environment() {
   KEEL_TRY(notify.watchdog_, watchdog_from_environment());
   notify.socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (notify.socket_ < 0) return Error::from_errno("socket", errno);
-  // If a service manager does not read its messages, this must not block the service.
+  // A service manager that does not read its messages must not block the service.
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(notify.socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   notify.address_ = std::move(address);

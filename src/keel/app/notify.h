@@ -7,8 +7,8 @@
 //   …
 //   KEEL_TRY_VOID(notify.stopping("draining"));
 //
-// If the process has no supervisor, every call succeeds and does nothing. App sends all of these notifications; an
-// application needs this class only for its own STATUS.
+// If the process has no supervisor, every call succeeds and does nothing. An App itself sends the notifications above;
+// an application needs this class only for its own STATUS.
 //
 // Errors:    the system's error if the supervisor's socket does not accept a message within a second. A notification
 //            that fails does not affect the service.
@@ -35,8 +35,8 @@ class Notify {
   // Makes an object without a service manager: its notifications do nothing.
   Notify() = default;
   // NOTIFY_SOCKET contains a path, or @name in the abstract name space; if NOTIFY_SOCKET is not set, there is no
-  // service manager. WATCHDOG_USEC is used only if WATCHDOG_PID is this process or is not set. InvalidArgument if one
-  // of these variables is malformed.
+  // service manager. WATCHDOG_USEC is used only if WATCHDOG_PID is this process or is not set. InvalidArgument if
+  // NOTIFY_SOCKET, WATCHDOG_USEC or WATCHDOG_PID is malformed.
   static Result<Notify> from_environment();
   Notify(Notify&& other) noexcept;
   Notify& operator=(Notify&& other) noexcept;

@@ -2,7 +2,7 @@
 //
 //   int main(int argc, char** argv) { return app::run<Shop>({"shop", SHOP_VERSION}, argc, argv); }
 //
-// with SHOP_VERSION from CMake: target_compile_definitions(shop PRIVATE SHOP_VERSION="${PROJECT_VERSION}"). A Program
+// SHOP_VERSION comes from CMake: target_compile_definitions(shop PRIVATE SHOP_VERSION="${PROJECT_VERSION}"). A Program
 // made from a name alone has no version.
 
 #pragma once

@@ -528,7 +528,8 @@ void ThreadSettings::check(config::Checks& checks) const {
                     std::to_string(pool.affinity[j]) + " is out of range: expected the number of a CPU, from 0 to " +
                         std::to_string(cpu_max));
     }
-    // For these names, the threads are the workers and the database's connections, not a ThreadPool.
+    // The pools "network" and "database" are not ThreadPools: they consist of the workers and of the database's
+    // connections.
     if (pool.name != "network" && pool.name != "database") continue;
     const auto has_no_effect = [&](bool is_set, const char* key) {
       if (!is_set) return;

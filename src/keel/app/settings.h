@@ -13,9 +13,10 @@
 //   };
 //   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
 //
-// A section that sets the options of a part of Keel contains these options or takes its defaults from them. So each
-// default of such an option is defined in that part of Keel; this header defines only defaults that no part has. The
-// configuration's keys are those in fields(), which maps each key to a member, with one line for each key.
+// A section that sets the options of a part of Keel contains these options or takes its defaults from them. So the
+// default of an option is defined in the part of Keel that has the option; this header defines only defaults that no
+// part has. The configuration's keys are those in fields(), which maps each key to a member, with one line for each
+// key.
 //
 // Threads: values.
 // Cost:    start-up only.
@@ -204,7 +205,7 @@ struct HttpsSettings {
   void check(config::Checks& checks) const;
   bool operator==(const HttpsSettings&) const = default;
   bool is_on() const noexcept { return !certificate.empty(); }
-  // All files that these settings name.
+  // All files that the settings of this section name.
   std::vector<std::string> files() const;
   // The port to which redirects send clients.
   std::uint16_t redirect_target() const noexcept { return redirect_port != 0 ? redirect_port : port; }
@@ -254,7 +255,7 @@ struct PeerSettings {
   Duration stall_timeout;
   Duration hello_timeout;
   bool checksums;
-  // The members have the defaults of these options.
+  // The members have the defaults of messages::PeerOptions.
   PeerSettings();
   enum class Of : std::uint8_t { Server, Pool };
   // A reload can change the limits of a server.

@@ -157,7 +157,7 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "connections", connections, "number of connections to each address, for each worker", {1, 10'000});
   field(v, "timeout_sec", timeout,
         "time limit of a request, including retries; 0: only the caller's time limit applies", message_time_or_none);
-  field(v, "connect_timeout_sec", connect_timeout, "time limit of connecting, including TLS", message_time_limit);
+  field(v, "connect_timeout_sec", connect_timeout, "time limit for connecting, including TLS", message_time_limit);
   field(v, "refresh_sec", refresh, "host names are looked up again after this time", message_time_limit);
   field(v, "eject_first_sec", eject_first,
         "longest time for which an address is left out after its first failure; this time doubles with each further "

@@ -30,10 +30,10 @@ namespace keel::app {
 
 enum class Signal : std::uint8_t { Terminate, Interrupt, Reload, Report };  // SIGTERM, SIGINT, SIGHUP, SIGQUIT
 
-// Receives the signals of the process; the main thread must make it before any other thread starts.
+// Receives the signals of the process; the main thread must make the SignalWaiter before any other thread starts.
 class SignalWaiter {
  public:
-  // This time is counted from the moment at which wait() or wait_for() returns the first SIGTERM or SIGINT.
+  // same_request is counted from the moment at which wait() or wait_for() returns the first SIGTERM or SIGINT.
   static constexpr Duration same_request = 200_ms;
 
   SignalWaiter();
@@ -49,8 +49,8 @@ class SignalWaiter {
 
   // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately, with an
   // exit status of 128 + the number of the signal and without running destructors; a signal of this kind that has
-  // arrived since the last wait() ends the process before this call returns. From then on, SIGHUP and SIGQUIT have no
-  // effect. Idempotent. Call this function directly after wait(), because the arrival time of a pending signal is
+  // arrived since the last wait() ends the process before this call returns. After this call, SIGHUP and SIGQUIT have
+  // no effect. Idempotent. Call this function directly after wait(), because the arrival time of a pending signal is
   // unknown.
   void end_on_next() noexcept;
 

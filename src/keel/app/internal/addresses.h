@@ -1,8 +1,7 @@
 // keel/app/internal/addresses.h — the addresses at which an App listens, and the mistakes in these addresses.
 //
-// The modules that listen start one after the other, and the start ends at the first module that fails. Therefore the
-// report of the first failure also tries the listeners that have not started yet, so that one start reports every
-// mistake.
+// The modules that listen start one after the other, and the start ends at the first module that fails. Therefore
+// report() tries the remaining listeners after the first failure, so that one start reports every mistake.
 //
 // Threads: add() on the main thread; report() in the modules that listen, which start one after the other; further()
 //          after these modules.

@@ -23,7 +23,7 @@ std::optional<http::Response> AdminGuard::before(http::Request& request) const {
   if (request.host().empty() || is_ours(request.host())) return std::nullopt;
   http::Response response = http::refuse(http::Status::MisdirectedRequest,
                                          "the host must be an IP address, localhost or a name in "
-                                         "monitoring.metrics.export_names: this listener accepts no other");
+                                         "monitoring.metrics.export_names: this listener accepts no other host");
   after(request, response);
   return response;
 }

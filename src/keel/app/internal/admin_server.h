@@ -3,7 +3,8 @@
 // The first listener has all pages; the optional second listener, for requests from outside, has only metrics and
 // health.
 //
-// Threads: make and destroy it on the main thread; pages run on the threads that telemetry/admin_pages.h names.
+// Threads: make and destroy the AdminServer on the main thread; pages run on the threads that telemetry/admin_pages.h
+//          names.
 
 #pragma once
 

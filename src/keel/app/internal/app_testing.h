@@ -84,8 +84,8 @@ class Open {
   int fd_;
 };
 // An address on which no process listens.
-// Its port is below the ports that the system gives to clients, so that no client can take the port before the test
-// listens on the port.
+// The port of the address is below the ports that the system gives to clients, so that no client can take the port
+// before the test listens on it.
 inline Address free_address() {
   while (true) {
     const auto port = static_cast<std::uint16_t>(10'000 + Host::system().random() % 20'000);

@@ -1,6 +1,6 @@
 // keel/app/internal/background.h — the background work of an App: the module "background", on the first worker.
 //
-// Threads: make and destroy it on the main thread, and call interrupt() there.
+// Threads: make and destroy the Background on the main thread, and call interrupt() on the main thread.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The untyped internals of the container: which service provides a type, what the service needs, and how it is made.
+// The untyped internals of the container: which service provides a type, what that service needs, and how it is made.
 
 #pragma once
 
@@ -20,8 +20,9 @@
 
 namespace keel::app::internal {
 
-// The whole program has one such object for each requested type; `const T` counts as a separate type. The index is the
-// type's place in the tables of all containers. It is assigned when the type is first registered, and is 0 until then.
+// The whole program has one TypeId for each requested type; `const T` counts as a separate type. The index is the
+// type's place in the tables of all containers. The index is assigned when the type is first registered, and is 0 until
+// then.
 struct TypeId {
   std::atomic<std::uint32_t> index;
   std::string_view name;  // Without const.

@@ -1,7 +1,7 @@
 // keel/app/internal/certificates.h — the certificates of an App's listeners and clients that have TLS: the module
 // "certificates".
 //
-// All these listeners use the certificates that network.https names. Each listener has its own rules for client
+// All listeners with TLS use the certificates that network.https names. Each listener has its own rules for client
 // certificates, and its own ticket keys, because a session of one listener must not be valid at another listener.
 //
 // Files that have changed are loaded again; a reload of the configuration loads all files again. New files are checked
@@ -17,8 +17,9 @@
 //   for one of several      from a week before it expires until a week afterwards
 //   roots of a file
 //
-// Threads: make and destroy it on the main thread; call load(), add_client() and reload() on any thread, but only one
-//          of these functions at a time. A separate thread checks the files, and the workers use the layers.
+// Threads: make and destroy the Certificates on the main thread; call load(), add_client() and reload() on any thread,
+//          but only one of these functions at a time. A separate thread checks the files, and the workers use the
+//          layers.
 
 #pragma once
 

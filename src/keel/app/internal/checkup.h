@@ -1,4 +1,5 @@
-// keel/app/internal/checkup.h — the health of an App once everything has started, and its pages.
+// keel/app/internal/checkup.h — starts the health checks of an App once everything has started, and adds the pages that
+// show its health.
 //
 // Threads: the main thread.
 

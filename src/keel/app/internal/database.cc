@@ -18,8 +18,8 @@ constexpr const char* names_file = "database.path";
 // The message names the folder of the migrations, or the file (db/migrations.h).
 bool is_of_migrations(const Error& error) { return error.message().starts_with("migrations: "); }
 
-// Adds a remedy to the error of a database file that this user may not use. SQLite's own message says only that the
-// file cannot be opened.
+// Adds a remedy to an error about a database file that the user of this process may not use. SQLite's own message says
+// only that the file cannot be opened.
 Error with_remedy(Error error, const std::string& path) {
   const bool may_be_denied = error.errno_value() == EACCES || error.message().contains("readonly database");
   if (!may_be_denied) return error;

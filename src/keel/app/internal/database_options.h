@@ -8,7 +8,7 @@
 
 namespace keel::app::internal {
 
-// Calls `f(setting, option)` for each setting that maps directly to an option of the database. Each of the two structs
+// Calls `f(setting, option)` for each setting that maps directly to an option of the database. `settings` and `options`
 // may be const.
 template <class Settings, class Options, class F>
 void each_database_option(Settings& settings, Options& options, F f) {
@@ -24,7 +24,7 @@ void each_database_option(Settings& settings, Options& options, F f) {
   f(settings.hold_max, options.writer.hold_max);
 }
 
-// Does the same for the options of PostgreSQL.
+// Calls `f(setting, option)` for each setting that maps directly to an option of PostgreSQL.
 template <class Settings, class Options, class F>
 void each_postgres_option(Settings& settings, Options& options, F f) {
   f(settings.connections, options.connections);

@@ -1,6 +1,6 @@
 // keel/app/internal/exporter.h — the metrics of an App as its admin listener shows them: the module "monitoring".
 //
-// Threads: made and destroyed on the main thread.
+// Threads: make and destroy the Exporter on the main thread.
 
 #pragma once
 

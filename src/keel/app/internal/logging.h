@@ -1,6 +1,7 @@
 // keel/app/internal/logging.h — the log of an App and its reports of crashes: the module "logs".
 //
-// Threads: make and destroy it on the main thread; call writer() and flush() on any thread once the module runs.
+// Threads: make and destroy the Logging on the main thread; call writer() and flush() on any thread once the module
+//          runs.
 
 #pragma once
 

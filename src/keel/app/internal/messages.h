@@ -3,8 +3,8 @@
 // Each worker has its own listeners, messages::Server and, if there are sessions, sessions::Server; all workers share
 // one registry of sessions.
 //
-// Threads:  construct it, give it its handlers and destroy it on the main thread; call address() on any thread.
-//           telemetry/admin_pages.h says on which threads the functions of pages run.
+// Threads:  construct the Messages, give it its handlers and destroy it on the main thread; call address() on any
+//           thread. telemetry/admin_pages.h says on which threads the functions of pages run.
 // Lifetime: the handlers must outlive the module.
 
 #pragma once

@@ -1,7 +1,7 @@
 // keel/app/internal/on_worker.h — runs a task on the first worker's loop and waits until the task ends: for modules,
 // whose start and stop do not run on a worker.
 //
-// Threads:  call it on any thread that is not a worker, while the loop runs.
+// Threads:  call these functions on any thread that is not a worker, while the loop runs.
 // Lifetime: objects that the task refers to must outlive the call.
 
 #pragma once

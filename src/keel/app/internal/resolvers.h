@@ -1,6 +1,7 @@
 // keel/app/internal/resolvers.h — resolves host names for the clients and pools of an App: the lazy module "resolver".
 //
-// Threads: make and destroy it on the main thread; call of() on the worker whose loop is passed, while the module runs.
+// Threads: make and destroy the Resolvers on the main thread; call of() on the worker whose loop is passed, while the
+//          module runs.
 
 #pragma once
 

@@ -3,7 +3,7 @@
 // One server serves in plain text, unless it redirects to the other server or network.https.plain_http is off; the
 // other server has TLS, if network.https names a certificate.
 //
-// Threads: make it, give it its router and destroy it on the main thread.
+// Threads: make the Service, give it its router and destroy it on the main thread.
 
 #pragma once
 

@@ -1,7 +1,8 @@
 // keel/app/internal/storage.h — the database of an App: the lazy modules "database", which opens it while the workers
 // start, and "connections", which gives each worker a connection.
 //
-// Threads: make and destroy it on the main thread; call database() on any thread once the module "connections" runs.
+// Threads: make and destroy the Storage on the main thread; call database() on any thread once the module "connections"
+//          runs.
 
 #pragma once
 

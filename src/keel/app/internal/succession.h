@@ -31,7 +31,8 @@ class Succession {
   // A server whose sockets a successor may take over.
   struct Shared {
     const char* name;
-    Function<std::vector<int>()> duplicate;  // Returns a duplicated descriptor of each socket; the caller owns them.
+    // Returns a duplicate of each socket's descriptor; the caller owns the duplicates.
+    Function<std::vector<int>()> duplicate;
     bool is_kept;
   };
 

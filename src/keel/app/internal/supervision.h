@@ -1,8 +1,8 @@
 // keel/app/internal/supervision.h — the signals that an App handles, and the supervisor to which it reports. An App
 // that is part of a test handles no signals and has no supervisor.
 //
-// Threads: make it on the main thread before any other thread exists, and use it on the main thread; request_stop() and
-//          is_main_thread() may be called on any thread.
+// Threads: make the Supervision on the main thread before any other thread exists, and use it on the main thread;
+//          request_stop() and is_main_thread() may be called on any thread.
 
 #pragma once
 

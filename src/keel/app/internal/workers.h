@@ -1,6 +1,7 @@
 // keel/app/internal/workers.h — the event loops of an App: the modules "workers" and "stall watch".
 //
-// Threads: make and destroy it on the main thread; call runtime() on any thread once the module "workers" runs.
+// Threads: make and destroy the Workers on the main thread; call runtime() on any thread once the module "workers"
+//          runs.
 
 #pragma once
 

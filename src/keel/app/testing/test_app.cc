@@ -295,8 +295,8 @@ Address AppUnderTest::State::address_of_next_peer(const Authority& authority) co
     }
     ++hosts;
   }
-  // On the real system, every address in 127.0.0.0/8 belongs to this machine. Each test process uses a part of these
-  // addresses that no other test process uses, so that tests do not reach each other's servers.
+  // On the real system, every address in 127.0.0.0/8 belongs to this machine. Each test process uses a part of
+  // 127.0.0.0/8 that no other test process uses, so that tests do not reach each other's servers.
   const std::string net = options.real_time ? "127." + std::to_string(1 + ::getpid() % 250) + ".77." : "10.1.0.";
   return Address::ip(net + std::to_string(hosts), authority.port).value();
 }

@@ -38,11 +38,12 @@
 // With `real_time` the same test runs on the real system, without faults: with threads, sockets of 127.0.0.1 and a
 // temporary file.
 //
-// Errors:    a call that got no response has status 0 (test_client.h); so has every call while the power is off. A
-//            mistake in the test throws std::logic_error, and a service that cannot start throws std::runtime_error;
-//            the message, which GoogleTest shows before it continues with the next test, says what to do.
+// Errors:    the status is 0 for a call that got no response (test_client.h), and for every call while the power is
+//            off. A mistake in the test throws std::logic_error, and a service that cannot start throws
+//            std::runtime_error; the message, which GoogleTest shows before it continues with the next test, says what
+//            to do.
 // Ownership: routers of peers must outlive the TestApp, which must outlive its clients and calls.
-// Threads:   use it only on the thread that constructed it. A process can have only one TestApp at a time.
+// Threads:   use the TestApp only on the thread that constructed it. A process can have only one TestApp at a time.
 // Limits:    in the simulation, the health check of disk space does not run, and checks that are functions run on
 //            worker 0, where they must not wait. Only clients of the App (App::client) find peers by name.
 // Cost:      some milliseconds for the start, and about 100 microseconds for a call; meant only for tests.

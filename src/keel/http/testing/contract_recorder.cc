@@ -43,7 +43,7 @@ std::string_view part_name(Recorder::Part part) {
   return {};
 }
 
-// The name of a handler from the name that the compiler writes: "create" for "Task<Response>
+// Returns the name of a handler, taken from the signature that the compiler writes: "create" for "Task<Response>
 // shop::Orders::create(Request&)". Empty for a lambda, which has no name.
 std::string_view name_in(std::string_view function) {
   for (const std::string_view none : {"<lambda", "operator()", "(anonymous class)"}) {

@@ -48,7 +48,7 @@ struct TestTarget {
 
 // The host and the address by which the server sees a TestClient.
 struct TestClientOptions {
-  std::string host = {};     // The value of Host, a name without a port; empty: "10.0.0.1".
+  std::string host = {};     // The value of Host: a name without a port, or "10.0.0.1" if empty.
   std::string address = {};  // The IPv4 address from which the client connects; empty: 10.0.0.1.
 };
 

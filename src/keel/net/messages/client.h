@@ -12,7 +12,7 @@
 //            the handlers, which end later: objects to which the handlers refer must live until the loop ends, or until
 //            close() has completed.
 // Lifetime:  when the client is destroyed, tasks that wait for replies get Unavailable.
-// Threads:   the worker it was made on.
+// Threads:   the worker on which the Client was made.
 // Cancel:    a cancelled connect() closes its socket.
 
 #pragma once
@@ -39,7 +39,8 @@ class MessageMetrics;
 struct ClientOptions {
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  // Handlers for messages and requests from the server; they must outlive the client. Null: the client handles none.
+  // Handlers for messages and requests from the server; they must outlive the client. Null: the client handles no
+  // messages or requests.
   const Handlers* handlers = nullptr;
   TransportLayers* layers = nullptr;  // tls::Layers, for TLS; must outlive the client. Null: no TLS.
   // The host that the server's certificate must be valid for, if TLS is used. The text must live until the client is
@@ -65,13 +66,13 @@ class Client {
   }
   ~Client() { reset(); }
 
-  // The peer of the connection. Both operators throw a Bug (base/bug.h) when the client was moved from.
+  // The peer of the connection. Both operators throw a Bug (base/bug.h) if the Client was moved from.
   Peer& operator*() const;
   Peer* operator->() const { return &**this; }
 
   // Sends no more requests, waits at most close_timeout until the peer's requests are handled and the queue is sent,
-  // and then closes the connection. Completes when nothing of the connection is left, or immediately if the client was
-  // closed or moved from before.
+  // and then closes the connection. Completes when the connection no longer exists, or immediately if the client was
+  // already closed or was moved from.
   Task<> close();
 
  private:

@@ -76,7 +76,7 @@ bool FrameReader::check_size(std::size_t size) noexcept {
   if (kind == 0 || kind > frame_kind_max) return fail_with(Code::Protocol, "a frame is of an unknown kind");
   if ((flags & ~flags_known) != 0) return fail_with(Code::Protocol, "a frame has an unknown flag");
   if (has_checksums_ && (flags & has_checksum_flag) == 0) [[unlikely]]
-    return fail_with(Code::DataLoss, "a frame has no checksum, though an earlier one had");
+    return fail_with(Code::DataLoss, "a frame has no checksum, although an earlier frame had one");
   frame.kind = static_cast<FrameKind>(kind);
   frame.from_opener = (flags & from_opener_flag) != 0;
   frame.type = load<std::uint16_t>(whole.data() + 6);

@@ -45,7 +45,7 @@ namespace keel::messages {
 
 // The purpose of a frame.
 enum class FrameKind : std::uint8_t {
-  Hello = 1,     // Each side sends it first: Hello below.
+  Hello = 1,     // The first frame that each side sends: Hello below.
   Message = 2,   // Needs no response.
   Request = 3,   // Gets one Response or Failure with its id.
   Response = 4,  // The payload is the reply.
@@ -55,7 +55,8 @@ enum class FrameKind : std::uint8_t {
   Data = 8,      // One message of a stream.
   Credit = 9,    // The payload is a u32: how many more bytes may be sent in the stream.
   End = 10,      // The sender's direction of the stream has ended; a payload, if any, is the error that ended it.
-  Abandon = 11,  // The sender accepts nothing more from the stream: the peer must end its direction.
+  // Tells the peer to end its direction of the stream, because the sender of this frame accepts nothing more.
+  Abandon = 11,
   Ping = 12,
   Pong = 13,
   Drain = 14,    // The sender accepts no new requests or streams.
@@ -157,7 +158,7 @@ Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs);
 // that a retry may help.
 void put_error(Buffer& out, const Error& error);
 // Returns the error, which counts as an error from the environment; its message is "the peer failed to handle the
-// request" if no message was sent. Its code is Internal if the payload has an unknown code.
+// request" if no message was sent. The error has the code Internal if the payload has an unknown code.
 Error parse_error(std::string_view payload);
 
 }  // namespace keel::messages

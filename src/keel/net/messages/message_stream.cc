@@ -73,7 +73,7 @@ const char* StreamState::end(std::string_view payload) noexcept {
   return nullptr;
 }
 
-// Ends this direction, because the peer waits for its end.
+// Ends this side's direction, because the peer waits for the end of this direction.
 void StreamState::abandoned() noexcept {
   const Pinned pinned(*this);
   is_abandoned_ = true;
@@ -251,7 +251,7 @@ MessageStream::MessageStream(internal::StreamState& state) noexcept : state_(&st
 void MessageStream::reset() noexcept {
   if (internal::StreamState* const state = std::exchange(state_, nullptr)) state->let_go();
 }
-// Neither call may free the stream, because the handle exists.
+// In both functions, settle() cannot free the stream, because the handle still exists.
 void MessageStream::finish() {
   state_->finish(nullptr);
   state_->settle();

@@ -12,17 +12,19 @@
 // other side has room (PeerOptions::stream_bytes_max), and gets more credit when the receiver has taken messages; if
 // any credit is left, a whole message may be sent.
 //
-// Errors:    receive: the error with which the peer ended its direction, as an error from the environment;
-//            InvalidArgument for a message that cannot be read as M, which is consumed nevertheless; Unavailable when
-//            the connection has ended. send: Cancelled when the peer accepts no more messages; FailedPrecondition after
-//            finish(); OutOfRange for a message larger than the peer's frames; Unavailable. Both, in the handler of a
-//            one-way message: ResourceExhausted instead of a wait, in the same cases as Peer::request. A second task
-//            that sends, or that receives, is a bug (base/bug.h): the await of the second task throws, and the first
-//            task continues.
+// Errors:    receive() fails with the error with which the peer ended its direction, as an error from the environment;
+//            with InvalidArgument for a message that cannot be read as M, which is consumed nevertheless; and with
+//            Unavailable when the connection has ended. send() fails with Cancelled when the peer accepts no more
+//            messages, with FailedPrecondition after finish(), with OutOfRange for a message larger than the peer's
+//            frames, and with Unavailable when the connection has ended. In the handler of a one-way message, both
+//            functions fail with ResourceExhausted instead of waiting, in the same cases as Peer::request. A second
+//            task that sends, or that receives, is a bug (base/bug.h): the await of the second task throws, and the
+//            first task continues.
 // Ownership: movable. Destroying a MessageStream ends both directions: the peer receives Cancelled unless finish() was
 //            called or the peer had already ended its direction. A stream that a handler received ends with the
 //            handler, and the peer receives the handler's error.
-// Threads:   those of its Peer. One task at a time may send, and one may receive; these may be different tasks.
+// Threads:   those of its Peer. At most one task at a time may send, and one task at a time may receive; these two
+//            tasks may differ.
 // Cancel:    a cancelled send or receive loses nothing, and the stream can still be used.
 // Cost:      no heap in steady state.
 
@@ -121,7 +123,7 @@ class MessageStream {
     encode(payload, message);
     return Send(*state_, std::move(payload));
   }
-  // The next message of the peer; nullopt when it has finished.
+  // The next message of the peer; nullopt after the peer has finished.
   template <class M>
   Receive<M> receive() noexcept {
     return Receive<M>(*state_);
@@ -130,8 +132,8 @@ class MessageStream {
   void finish();
   // Ends this side's direction with an error, which the peer receives.
   void finish(Error error);
-  // The connection; null when the connection, or both directions of the stream, have ended. The peer may cause this at
-  // any time.
+  // The connection; null when the connection, or both directions of the stream, have ended. The peer may end the
+  // connection or the stream at any time.
   Peer* peer() const noexcept;
 
  private:

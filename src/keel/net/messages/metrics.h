@@ -3,7 +3,7 @@
 //   messages::MessageMetrics metrics(registry, "devices");
 //   messages::Server server(handlers, {.metrics = &metrics});
 //
-// Threads:  made once, used on all workers.
+// Threads:  make one Metrics object, and use it on all workers.
 // Lifetime: must outlive the servers and clients that use it; the registry must outlive the metrics.
 // Cost:     two additions for each arrival and one for each request; see observe/metric.h.
 

@@ -23,11 +23,12 @@
 //            Unavailable: the connection ended before the reply, so it is unknown whether the peer handled the request;
 //            or the peer accepts no new requests. OutOfRange: the message is larger than the peer accepts.
 //            ResourceExhausted: the caller is the handler of a one-way message, and all other such handlers that may
-//            run (messages_max) already wait for this peer. Cancelled and DeadlineExceeded. try_send() fails with
-//            ResourceExhausted when queued_bytes_max would be exceeded, OutOfRange and Unavailable.
+//            run (messages_max) already wait for this peer. Cancelled and DeadlineExceeded: the awaiting task was
+//            cancelled, or its deadline has passed. try_send() fails with OutOfRange, with Unavailable, and with
+//            ResourceExhausted when queued_bytes_max would be exceeded.
 // Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
 // Lifetime:  a Peer lives until FrameSink::on_closed or ServerOptions::on_closed (server.h) has returned.
-// Threads:   the worker on which it was constructed.
+// Threads:   the worker on which the Peer was constructed.
 // Cancel:    a cancelled request occupies its place in the connection (requests_max) until the peer has replied; a
 //            cancelled send has no effect.
 // Cost:      no heap in steady state; all bytes that are queued in one iteration of the loop are sent with one system
@@ -59,10 +60,11 @@ class Peer;
 struct PeerOptions {
   // The maximum size of an incoming frame, which limits the memory for reading.
   std::uint32_t frame_bytes_max = 1 << 20;
-  // Requests of the peer that are handled at the same time; further requests wait at the peer.
+  // The maximum number of the peer's requests that are handled at the same time; further requests wait at the peer.
   std::uint16_t requests_max = 256;
-  std::uint16_t streams_max = 64;               // Streams opened by the peer at the same time.
-  std::uint32_t stream_bytes_max = 256 * 1024;  // Bytes received in a stream that its reader has not taken yet.
+  std::uint16_t streams_max = 64;  // The maximum number of streams that the peer may have open.
+  // The maximum number of received bytes of a stream that the reader of the stream has not taken yet.
+  std::uint32_t stream_bytes_max = 256 * 1024;
   // The peer is pinged after it was silent for this time; if the peer does not reply within the same time, the
   // connection is closed.
   // Zero: never.
@@ -70,19 +72,21 @@ struct PeerOptions {
   // The maximum number of one-way messages that are handled at a time; at the limit, this side stops reading from the
   // connection.
   std::uint16_t messages_max = 256;
-  // Queued bytes above which send() waits, or half of queued_bytes_max if that is less. While more bytes of replies
-  // than that are queued, this side does not read. But if this side itself waits for responses or has open streams, it
-  // continues to read and begins no further handlers of requests: this side holds the requests, up to queued_bytes_max
-  // bytes of payloads, and rejects further requests with ResourceExhausted. A held request may therefore be handled
-  // after a one-way message that was sent later.
+  // The number of queued bytes above which send() waits; half of queued_bytes_max is used instead if it is less. While
+  // the queued replies are longer than this limit, this side does not read. But if this side itself waits for responses
+  // or has open streams, it continues to read and begins no further handlers of requests: this side holds the requests,
+  // up to queued_bytes_max bytes of payloads, and rejects further requests with ResourceExhausted. A held request may
+  // therefore be handled after a one-way message that was sent later.
   std::size_t high_bytes = 256 * 1024;
-  std::size_t low_bytes = 64 * 1024;  // Queued bytes at which waiting sends and reading continue.
-  // Queued bytes above which try_send() fails; a response that would exceed the limit closes the connection.
+  // When at most this many bytes are queued, waiting sends and reading continue.
+  std::size_t low_bytes = 64 * 1024;
+  // The number of queued bytes above which try_send() fails; a response that would exceed the limit closes the
+  // connection.
   std::size_t queued_bytes_max = 4 << 20;
   Duration stall_timeout = 30_s;  // The connection is closed when the peer has accepted no bytes for this time.
   Duration hello_timeout = 10_s;  // The time until the peer's first frame, including TLS.
   Duration close_timeout = 1_s;   // The time limit for sending the queued frames when the connection is closed.
-  // CRC32C on every frame, in both directions. Use it for transports that have no checksum.
+  // CRC32C on every frame, in both directions. Use checksums on transports that have no checksum.
   bool checksums = false;
 };
 
@@ -95,7 +99,7 @@ class FrameSink {
   virtual Result<> on_frame(Peer& peer, std::string_view payload) noexcept = 0;
   // All frames that arrived together have been handled.
   virtual void on_batch_end(Peer& peer) noexcept = 0;
-  // The queue was longer than low_bytes and has shrunk to it.
+  // Called when the queue, which was longer than low_bytes, has shrunk to low_bytes or less.
   virtual void on_writable(Peer& peer) noexcept = 0;
   // The last call, made exactly once; the Peer is destroyed after it.
   virtual void on_closed(Peer& peer, const Error& reason) noexcept = 0;
@@ -116,8 +120,8 @@ struct Outgoing {
 
 class Handling;
 
-// Exists while the handler of a one-way message waits for a frame of the peer. If all handlers that may run waited in
-// this way, the connection would no longer be read, so at least one of these handlers must not wait.
+// Exists while the handler of a one-way message waits for a frame of the peer. If all handlers that may run waited for
+// the peer, the connection would no longer be read, so at least one of these handlers must not wait.
 class PeerWait {
  public:
   PeerWait() = default;

@@ -16,7 +16,7 @@
 namespace keel::messages {
 namespace {
 
-// Work of a pool in addition to its requests. Such work may outlive the pool.
+// Work of a pool in addition to its requests. This work may outlive the pool.
 struct Background final : Start<void> {
   bool* is_running = nullptr;  // The flag of the pool that started this work; null: the pool was destroyed.
   Event* changed = nullptr;

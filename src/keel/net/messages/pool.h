@@ -22,9 +22,9 @@
 //            InvalidArgument for a malformed endpoint. Cancelled and DeadlineExceeded.
 // Ownership: owns its connections. A Peer that peer() returned is valid until the next await.
 // Lifetime:  must outlive the tasks that wait (checked). The resolver, handlers and layers must outlive the pool.
-// Threads:   the worker it was made on; one pool for each worker.
+// Threads:   the worker on which the Pool was made; one pool for each worker.
 // Cancel:    a request is cancelled at the peer; connecting continues.
-// Cost:      a request takes the frame of a task, and a comparison of all connections; no heap in steady state.
+// Cost:      for each request, the frame of a task and a comparison of all connections; no heap in steady state.
 
 #pragma once
 
@@ -62,12 +62,13 @@ struct PoolOptions {
   // the same pauses as a failed attempt to connect.
   Duration refresh = 30_s;
   Duration eject_first = 100_ms;  // The maximum time for which a target is left out after its first failure.
-  Duration eject_max = 10_s;      // The limit for that time, which doubles with each further failure.
+  // The limit of the time for which a target is left out; this time doubles with each further failure.
+  Duration eject_max = 10_s;
   RetryOptions retry = {};
   CircuitBreakerOptions breaker = {};
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  // Handlers for messages and requests of the servers. Null: the pool handles none.
+  // Handlers for messages and requests of the servers. Null: the pool handles no messages or requests.
   const Handlers* handlers = nullptr;
   // tls::Layers, for TLS with the host names of the endpoints.
   TransportLayers* layers = nullptr;
@@ -136,7 +137,7 @@ class Pool {
         : peer(other.peer), target_(std::exchange(other.target_, nullptr)), call_(std::move(other.call_)) {}
     Chosen& operator=(Chosen&&) = delete;
     ~Chosen();
-    // Reports the outcome of the attempt; null: success.
+    // Reports the outcome of the attempt; `error` is null after a success.
     void judge(const Pool& pool, const Error* error) noexcept;
     const Target* target() const noexcept { return target_; }
 

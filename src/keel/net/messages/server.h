@@ -10,7 +10,7 @@
 //
 // Errors:    serve() fails as Listener::accept does. A failed connection is closed and logged; the server continues.
 // Lifetime:  must outlive serve(); the handlers must outlive the server.
-// Threads:   the worker it was made on; one server for each worker.
+// Threads:   the worker on which the Server was made; one server for each worker.
 // Cancel:    a cancelled serve() closes all connections immediately and waits for their end.
 // Cost:      an idle connection has no buffers; docs/messages.md states its size.
 
@@ -58,11 +58,11 @@ class Server {
 
   // Accepts and serves connections until `stopping` is set; then drains and closes them, and ends. Call it once.
   Task<> serve(Listener& listener, Event& stopping);
-  // Serves one more connection, which other code accepted. Allowed until serve() has ended.
+  // Serves one more connection, which other code accepted. This call is allowed until serve() has ended.
   void add(Stream stream);
-  // Adds the connections that the listener has already taken from the system, and stops the listener: if another
-  // process continues to accept from the socket, these connections would otherwise be lost. Use it without serve(),
-  // before stop().
+  // Takes over the connections that the listener has already taken from the system, and stops the listener. Otherwise
+  // these connections would be lost if another process continues to accept from the socket. For use without serve();
+  // call this function before stop().
   Task<> take_rest(Listener& listener);
   // Drains and closes all connections, and completes when they have ended; for use without serve(). Requests that a
   // peer sent before it learned of the drain are still handled, so a peer that then switches to another server loses no

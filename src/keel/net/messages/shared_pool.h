@@ -8,7 +8,7 @@
 //   …
 //   runtime.each([&](io::Loop&) { rooms.detach(); });
 //
-// An App does all of this except the request: app.message_pool("rooms").
+// An App attaches and detaches the pool on every worker: use app.message_pool("rooms"), and send only the requests.
 //
 // Errors:   those of Pool; Internal when the calling thread is not a worker, or the pool is not attached to that
 //           worker.
@@ -37,7 +37,7 @@ class SharedPool {
   SharedPool(const SharedPool&) = delete;
   SharedPool& operator=(const SharedPool&) = delete;
 
-  // Call it on a worker's thread: that worker may then send requests until detach().
+  // Call attach() on a worker's thread: that worker may then send requests until detach().
   void attach(Resolver& resolver);
   void detach();
 

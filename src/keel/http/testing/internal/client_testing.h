@@ -28,7 +28,7 @@ class RawServer {
     std::string reply;
     bool closes = false;          // Closes the connection after the response.
     Duration after = Duration();  // Delay before the response.
-    bool reads_body = true;       // Reads the body of the request before it responds.
+    bool reads_body = true;       // Reads the body of the request before responding.
     bool in_pieces = false;       // Sends each byte of the response separately.
   };
 

@@ -152,7 +152,7 @@ class Servers : public io::testing::LoopTest {
     ServerOptions options = options_;
     options.address = Address::parse("127.0.0.1:0").value();
     options.limits = limits;
-    // The slowness of a busy machine must not count as overload, unless the suite sets its own limit.
+    // Unless the suite sets its own limit, the slowness of a busy machine must not count as overload.
     if (limits.queue_delay_max == Limits().queue_delay_max) options.limits.queue_delay_max = Duration::forever();
     options.listen = listen;
     if (options.https == nullptr) options.https = server_layers;

@@ -69,8 +69,8 @@ struct Connection::Flight final : io::Send {
     for (std::uint32_t i = 0; i < part_count; ++i) bytes += room[i].iov_len;
   }
   Connection& connection;
-  Buffer own;             // The bytes being sent, if they are everything that was queued.
-  std::size_t bytes = 0;  // Otherwise, the number of bytes being sent from the front of out_.
+  Buffer own;             // The bytes being sent, if out_ was empty when sending began.
+  std::size_t bytes = 0;  // The number of bytes being sent from the front of out_; 0 if `own` is used.
   Instant last_progress;
   std::uint64_t progress = 0;
   iovec room[flight_parts_max];
@@ -201,7 +201,7 @@ void Connection::received() noexcept {
     has_peer_ended_ = true;
     if (phase_ < Phase::Ending) {
       if (phase_ == Phase::Closing && (outcome == 0 || outcome == -ECONNRESET)) {
-        phase_ = Phase::Ending;  // The peer has closed its side, so it has received everything.
+        phase_ = Phase::Ending;  // The peer has closed its side, so the peer has received everything.
       } else if (outcome == 0) {
         lost(Error(Code::Unavailable, "the peer has closed the connection").from_environment());
       } else {

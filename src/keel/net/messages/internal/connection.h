@@ -74,7 +74,7 @@ class Connection final : public Peer, public Link {
 
   void close(Error reason);
   void drain();
-  // Call it when the owner or the Client's handle is destroyed.
+  // Call let_go() when the owner or the Client's handle is destroyed.
   void let_go() noexcept;
 
   bool is_closed() const noexcept { return phase_ >= Phase::Closing; }
@@ -114,7 +114,7 @@ class Connection final : public Peer, public Link {
   }
   std::size_t payload_max() const noexcept { return theirs_.frame_bytes_max - Frame::overhead_bytes_max; }
   bool is_above_high() const noexcept { return queued_bytes() > options().high_bytes; }
-  void release(StreamState& stream) noexcept;  // Call it when both directions have ended.
+  void release(StreamState& stream) noexcept;  // Call release() when both directions have ended.
   std::uint32_t stream_bytes() const noexcept { return options().stream_bytes_max; }
   Error why_ended() const noexcept;
 
@@ -147,9 +147,9 @@ class Connection final : public Peer, public Link {
   void received() noexcept;
   void read_on();
   // Only responses and the ends of the peer's streams count, because reading causes them. If other frames counted too,
-  // two sides that both have much to send would both stop reading forever. For the same reason a side that itself waits
-  // for responses continues to read, and holds the requests that it reads. The peer whose responses are queued here
-  // waits for responses, so it continues to read as well.
+  // two sides that both have much to send would both stop reading forever. To avoid such a deadlock, a side that itself
+  // waits for responses continues to read, and holds the requests that it reads. The peer waits for the responses that
+  // are queued here, so the peer continues to read as well.
   bool has_many_responses() const noexcept { return response_bytes_ > options().high_bytes; }
   bool is_to_pause() const noexcept {
     const bool awaits = outstanding_ != 0 || open_streams_ != 0;
@@ -211,7 +211,7 @@ class Connection final : public Peer, public Link {
   bool has_pinged_ = false;
   bool is_cancelling_ = false;
   bool is_cancelling_send_ = false;
-  bool has_large_frame_ = false;  // A session's frame larger than queued_bytes_max is queued.
+  bool has_large_frame_ = false;  // A session's frame has made the queue longer than queued_bytes_max.
   std::uint16_t running_messages_ = 0;
   std::uint16_t waiting_messages_ = 0;  // How many of running_messages_ wait for the peer.
   std::uint16_t next_stream_ = 0;
@@ -222,7 +222,8 @@ class Connection final : public Peer, public Link {
   std::uint32_t open_streams_ = 0;
   Hello theirs_;
   Instant last_received_;
-  Instant since_;  // When the current phase or step began: the connection, the last ping, the drain, or the close.
+  // The time at which the current phase or step began: the connection, the last ping, the drain, or the close.
+  Instant since_;
   std::optional<Error> reason_;
   FrameReader reader_;
   // The queue: the bytes of out_, then those of batch_. Bytes that are being sent are at the front of out_, or are

@@ -34,7 +34,7 @@ class HeldRequests {
   bool has(std::uint32_t id) const noexcept { return id < by_id_.size() && by_id_[id] != nullptr; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // Copies the frame. No held request may have the same id.
+  // Copies the frame. No request that is already held may have the id of `frame`.
   void push(const Frame& frame, Instant now) {
     if (frame.id >= by_id_.size()) by_id_.resize(frame.id + 1);
     auto request = std::make_unique<Request>();

@@ -144,7 +144,7 @@ class Incoming {
 
   std::string_view payload() const noexcept { return frame_.payload; }
   StreamState& stream() const noexcept { return *stream_; }
-  // Call it when the message was not handled.
+  // Call reject() when the message was not handled.
   void reject(Error&& error) noexcept;
 
   // Handles the message with f(Peer&), which returns a task, a result, a reply or nothing.

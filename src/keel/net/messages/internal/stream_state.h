@@ -57,12 +57,13 @@ class StreamState {
   bool has_message() const noexcept { return !in_.empty(); }
   std::uint32_t first_size() const noexcept;
   std::string_view first_message();
-  void settle() noexcept;  // Frees this object if nothing needs it any more; must be the caller's last action.
+  // Frees this object if nothing needs it any more; a call must be the last action of the caller.
+  void settle() noexcept;
 
   Connection* connection_;  // Null: the connection, or both directions of the stream, have ended.
   const std::uint32_t id_;
   const bool is_opener_;
-  int pins_ = 0;  // Greater than 0 while tasks are being woken, because they may release this object.
+  int pins_ = 0;  // Greater than 0 while tasks are being woken: settle() must not free this object meanwhile.
   bool has_handle_ = false;
   bool is_handled_ = false;  // True while the handler that the stream was opened for is running.
   bool out_ended_ = false;
