@@ -21,8 +21,8 @@ struct TopicStats {
   std::uint64_t published = 0;
   // The counts of a whole topic or bus; `dropped` includes events that publish() cannot deliver.
   std::uint64_t delivered = 0, failed = 0, dropped = 0;
-  std::size_t queued = 0;       // Events waiting for executors now.
-  std::size_t subscribers = 0;  // The number of subscribers now.
+  std::size_t queued = 0;       // Events that currently wait for executors.
+  std::size_t subscribers = 0;  // The current number of subscribers.
 };
 
 }  // namespace keel::events

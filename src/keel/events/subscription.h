@@ -41,7 +41,7 @@ class Subscriber;
 class TopicCore;
 }  // namespace internal
 
-// Which event is dropped when the queue is full; the drop is counted in both cases.
+// Which event is dropped when the queue is full; every dropped event is counted.
 enum class WhenFull : std::uint8_t {
   DropNewest,  // Drops the new event: the handler gets the events published first.
   DropOldest,  // Drops the event that has waited longest: the handler gets the events published last.
@@ -54,7 +54,7 @@ struct SubscribeOptions {
   // The executor that runs the handler; null: the handler runs inside the publisher's call. The executor outlives the
   // subscription and the jobs that were posted to the executor.
   Executor* executor = nullptr;
-  // The maximum number of events that wait for the executor. The memory for that many events is allocated when the
+  // The maximum number of events that wait for the executor. The memory for `queue_max` events is allocated when the
   // subscription is made.
   std::size_t queue_max = 256;
   WhenFull when_full = WhenFull::DropNewest;
@@ -85,8 +85,8 @@ class [[nodiscard]] Subscription {
   Task<> finish();
 
   explicit operator bool() const noexcept { return subscriber_ != nullptr; }
-  // The number of events that wait for the executor now, and the number of events dropped since the beginning. Both are
-  // 0 without an executor.
+  // The number of events that wait for the executor now, and the number of events dropped since the beginning. Without
+  // an executor, queued() and dropped() return 0.
   std::size_t queued() const noexcept;
   std::uint64_t dropped() const noexcept;
 

@@ -5,8 +5,8 @@
 //   orders.publish(OrderPlaced{7, 1990});
 //
 // An event is any value. An event that an executor delivers must be copyable; a copy is fast if the event has at most
-// 64 bytes or is a shared pointer. A handler is a function, a lambda, or an object with a member function, that takes
-// const E& and gives
+// 64 bytes or is a shared pointer. A handler is a function, a lambda, or an object with a member function; it takes
+// const E& and returns
 //   nothing, or Result<>   called by publish(), in the publisher's thread; or on its executor, see SubscribeOptions
 //   Task<>                 awaited by publish_and_wait(), in the publisher's task. publish() cannot wait, so it skips
 //                          such a handler, and counts the event as dropped. A lambda that captures and gives a Task
@@ -24,18 +24,19 @@
 //            kept events, because no publisher waits for that Task; the kept events count as dropped for its
 //            subscription.
 // Errors:    an exception or an error of a handler, or of a filter, ends only that call. The failure is counted and
-//            passed to BusOptions::on_failure. Copying an event for an executor may fail in the same way.
+//            passed to BusOptions::on_failure. If copying an event for an executor fails, that failure is also counted
+//            and passed to BusOptions::on_failure.
 // Ownership: a Topic is a small value, copied freely. An event belongs to its publisher: a handler that keeps the event
 //            has to copy it.
 // Lifetime:  the Bus must outlive every use of its topics.
 // Threads:   any, concurrently. A publisher takes no lock, even while other threads subscribe and end subscriptions,
 //            except the lock of a queue into which it puts an event, and one more lock for the first event of a thread.
-// Cost:      publish() to one handler takes about fifty instructions, including the call, and less than twenty for each
-//            further handler. A publish() that is called inside a handler takes a few instructions more. publish() does
-//            no look-up, takes no lock, allocates nothing, and does not write to memory that another thread writes. The
-//            first event that a thread publishes takes 32 KB, and each level of nested publishing takes another 64
-//            bytes. Delivery to an executor takes a copy of the event, two locks and a post; only the copy may
-//            allocate. A topic that keeps events copies each event under a lock, so that its publishers take turns.
+// Cost:      publish() to one handler takes about fifty instructions, including the call, and fewer than twenty for
+//            each further handler. A publish() that is called inside a handler takes a few instructions more. publish()
+//            does no look-up, takes no lock, allocates nothing, and does not write to memory that another thread
+//            writes. The first event that a thread publishes takes 32 KB, and each level of nested publishing takes
+//            another 64 bytes. Delivery to an executor takes a copy of the event, two locks and a post; only the copy
+//            may allocate. A topic that keeps events copies each event under a lock, so that its publishers take turns.
 //            publish_and_wait() takes its frames and a few words from the pool. subscribe() copies the list of
 //            subscribers. A concurrent publisher may be the thread that frees the old list.
 

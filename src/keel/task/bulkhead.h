@@ -44,7 +44,7 @@ namespace keel {
 struct BulkheadOptions {
   std::size_t running_max = 16;  // Concurrent calls, 1 or more.
   std::size_t waiting_max = 64;  // Calls that may wait in addition to the concurrent calls; 0: no call waits.
-  Duration wait_max = 1_s;       // Time limit of waiting for a place.
+  Duration wait_max = 1_s;       // The longest wait for a place.
 };
 
 class Bulkhead {

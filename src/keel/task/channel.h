@@ -13,11 +13,11 @@
 //           with the sender.
 // Threads:  one loop.
 // Lifetime: outlives the tasks that wait (checked); values that were not received are destroyed with the channel.
-// Cancel:   Cancelled or DeadlineExceeded. A send that ends with one of these errors has not sent its value, and the
-//           value is unchanged. A cancelled receive has received no value: if a value was handed to the receiver, but
-//           its task had not continued yet, that value becomes the next value to be received. Therefore
+// Cancel:   Cancelled or DeadlineExceeded. A send that ends with Cancelled or DeadlineExceeded has not sent its value,
+//           and the value is unchanged. A cancelled receive has received no value: if a value was handed to the
+//           receiver, but its task had not continued yet, that value becomes the next value to be received. Therefore
 //           any(a.receive(), b.receive()) takes a value from one channel only. A value that a send has handed over
-//           counts as sent, even if the send is then cancelled: in any(a.send(x), b.send(y)) both may be sent.
+//           counts as sent, even if the send is then cancelled: in any(a.send(x), b.send(y)), both x and y may be sent.
 // Cost:     O(1) per value. Room for `capacity` values is allocated once; more room is allocated only if receivers that
 //           were stopped return more values than fit.
 

@@ -4,9 +4,10 @@
 //   const Receipt receipt = co_await payments.run([&] { return charge(order); });
 //
 // While closed, a CircuitBreaker admits every call and counts outcomes over a sliding window. When at least calls_min
-// calls have ended in the window, and at least the share failure_ratio of them has failed, the CircuitBreaker opens: it
-// admits no call for open_time. After open_time it is half open: it admits one call at a time, as a probe. After
-// probes_min successful probes it closes and forgets its counts; after a failed probe it opens again.
+// calls have ended in the window, and the share of failed calls is at least failure_ratio, the CircuitBreaker opens: it
+// admits no call for open_time. After open_time, the CircuitBreaker is half open: it admits one call at a time, as a
+// probe. After probes_min successful probes, a half-open CircuitBreaker closes and forgets its counts; after a failed
+// probe, it opens again.
 //
 // run() calls the function and awaits the task or operation that it returns. A failure is an error for which
 // options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or a limit of this
@@ -25,7 +26,7 @@
 // Lifetime: outlives its runs and calls (checked). A temporary closure is copied, and may capture only references and
 //           plain values; store any other closure in a variable that outlives the run.
 // Threads:  one loop; the caller provides the time to admit() and to the outcomes.
-// Cancel:   the call is ended.
+// Cancel:   the call is stopped.
 // Cost:     O(1); run() takes a frame from the task pool; no heap.
 
 #pragma once
@@ -53,10 +54,10 @@ namespace keel {
 // exceptions).
 bool is_outage(const Error& error) noexcept;
 
-// When a circuit opens, and when it closes again.
+// The conditions under which a circuit opens and closes again.
 struct CircuitBreakerOptions {
   double failure_ratio = 0.5;    // Above 1: the circuit never opens.
-  std::uint32_t calls_min = 20;  // The circuit stays closed while the window has fewer calls.
+  std::uint32_t calls_min = 20;  // The circuit stays closed while the window has fewer calls than this.
   // Older calls are forgotten, a tenth of the window at a time. With a longer window, the circuit opens and forgets
   // more slowly.
   Duration window = 10_s;
@@ -76,7 +77,7 @@ class CircuitBreaker {
     ~Call() {
       if (breaker_ != nullptr) breaker_->abandoned(era_);
     }
-    // Reports the outcome; call exactly one of the two functions, once.
+    // To report the outcome, call either succeeded() or failed(), exactly once.
     void succeeded(Instant now) noexcept { std::exchange(breaker_, nullptr)->ended(era_, now, false); }
     void failed(Instant now) noexcept { std::exchange(breaker_, nullptr)->ended(era_, now, true); }
 
@@ -118,7 +119,7 @@ class CircuitBreaker {
  private:
   static constexpr std::int64_t slices = 10;
   struct Slice {
-    std::int64_t number = -1;  // The number of the tenth of a window that this slot counts; -1: none.
+    std::int64_t number = -1;  // The slot counts the calls in the tenth of a window that has this number; -1: none.
     std::uint32_t calls = 0;
     std::uint32_t failures = 0;
   };
@@ -141,7 +142,7 @@ class CircuitBreaker {
 
   const CircuitBreakerOptions options_;
   std::array<Slice, slices> window_;
-  std::uint64_t era_ = 0;  // Changes with the state.
+  std::uint64_t era_ = 0;  // Incremented each time the circuit opens or closes.
   Instant open_until_;     // If is_tripped_: open until this time, and half open afterwards.
   std::uint32_t calls_ = 0;
   std::uint32_t good_probes_ = 0;

@@ -37,8 +37,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   // Links this context below `parent` (null: no parent), with the earlier of the two deadlines and the parent's span.
   // Call it on the parent's home.
   void open(Context* parent, Instant deadline) noexcept;
-  // Leaves the parent and detaches the contexts below. The detached contexts belong to scopes and groups in a frame
-  // that has ended but is not destroyed yet.
+  // Leaves the parent and detaches the contexts below this one. The detached contexts belong to scopes and groups in a
+  // frame that has ended but is not destroyed yet.
   void close() noexcept;
   // Used by StopSource. The context has no home until the first executor uses it; that executor becomes its home.
   void open_source() noexcept;
@@ -63,8 +63,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
       is_away(place);
   }
 
-  // Used by Start: records the coroutine that plain code starts in this context, as an address in the coroutine's code;
-  // reports of waiting tasks show the coroutine.
+  // Used by Start: records the coroutine that plain code starts in this context, so that reports of waiting tasks can
+  // show it. `code` is an address in the coroutine's code.
   void set_code(const void* code) noexcept { code_ = code; }
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
@@ -72,8 +72,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   // Records that a task in this context holds something, such as a transaction. `number`, from 1 to numbers_max,
   // identifies it and is chosen by the caller; a later call replaces the number. The number is shared along the chain
   // of awaits, also through with_timeout, all and any: an awaited task also holds what the awaiting task holds, and the
-  // awaiting task also holds what the awaited task began to hold. Tasks of a Scope hold only what they began to hold
-  // themselves.
+  // awaiting task also holds what the awaited task began to hold. A task of a Scope shares nothing that it holds with
+  // the declaring task or with other tasks of the Scope.
   static constexpr std::uint32_t numbers_max = 0xfffffffe;
   void note_held(std::uint32_t number) noexcept { held_ = number; }
   bool holds(std::uint32_t number) const noexcept;
@@ -81,7 +81,7 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   // The context below which this one was opened; null: none.
   Context* parent() const noexcept { return parent_; }
   // Used by reports, on the home: the coroutine (null: a scope or group), the operation that its chain waits for, and
-  // the contexts below.
+  // the contexts below this one.
   const void* code() const noexcept { return code_; }
   const Leaf* leaf() const noexcept { return leaf_; }
   template <class F>
@@ -108,8 +108,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   const Span* span_ = nullptr;
   bool is_source_ = false;
   bool is_below_source_ = false;  // Whether its parent is a StopSource.
-  // Used by a Start: whether its task has begun and not ended. The flag is stored here and not in Start, because here
-  // it needs no additional memory.
+  // Used by a Start: whether its task has begun and not ended. The flag is stored in Context and not in Start, because
+  // Context has room for it.
   bool is_running_ = false;
   // Accessed by atomic builtins, because including <atomic> would make up a third of the compile time of this header.
   std::uint8_t reason_ = running;

@@ -36,7 +36,7 @@ class Event {
     set_ = true;
     waiting_.wake_all();
   }
-  // Waits that begin later do not complete until the next set().
+  // A wait that begins after reset() does not complete until the next set().
   void reset() noexcept { set_ = false; }
   bool is_set() const noexcept { return set_; }
 

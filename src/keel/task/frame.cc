@@ -82,7 +82,7 @@ bool Frame::start(Trampoline::State& s) noexcept {
 }
 
 bool Frame::start_for(Frame& parent, bool keeps_errors) noexcept {
-  // All of this happens before the child runs, because the child may end on another thread while this call continues.
+  // The members are set before the child runs, because the child may end on another thread while this call continues.
   parent.home_ = Executor::current();
   parent.meeting_ = Meeting::Open;
   up_ = &parent;
@@ -100,7 +100,7 @@ bool Frame::start_for(StartCore& owner, Context& context) noexcept {
 }
 
 // The child's end and the parent's suspension each call meet(), which records the arrival and returns the earlier
-// arrivals. Whichever of the two arrives second continues the parent.
+// arrivals. Whichever side calls meet() second continues the parent.
 Frame::Meeting Frame::meet(Meeting arrival) noexcept {
   static_assert(sizeof(Meeting) == 1);
   auto* word = reinterpret_cast<std::uint8_t*>(&meeting_);
@@ -173,7 +173,7 @@ void Frame::end_with_scopes() noexcept {
   suspended_ = true;
 }
 
-// The frame may be destroyed on another executor; everything that belongs to this executor is released here.
+// The frame may be destroyed on another executor, so everything that belongs to the current executor is released here.
 void Frame::end_after_scopes() noexcept {
   for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) scope->close();
   outcome_ = Outcome::Failed;

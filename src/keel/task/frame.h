@@ -2,16 +2,17 @@
 //
 // Users need only Task (task.h), Scope and Start. This file is for authors of other coroutine types.
 //
-// Symmetric transfer is not used: GCC 12.2 makes it a real call at -O0 and under AddressSanitizer, where a loop of
-// awaits that complete immediately would overflow the stack. Instead a child is started inside its parent's
-// await_ready. If the child ends inside await_ready, the parent never suspends. Otherwise the parent suspends; when the
-// child ends, the child is put into the thread's slot, and the loop around resume() (Trampoline::drain) resumes the
-// parent. When a child ends with an error, its parent ends too, without being resumed, and the error is passed upward.
-// A frame is never destroyed from inside itself: its owner destroys it afterwards.
+// Symmetric transfer is not used, because GCC 12.2 compiles it to a real call at -O0 and under AddressSanitizer, and a
+// loop of awaits that complete immediately would then overflow the stack. In place of symmetric transfer, a child is
+// started inside its parent's await_ready. If the child ends inside await_ready, the parent never suspends. If the
+// child does not end inside await_ready, the parent suspends; when the child ends, the child is put into the thread's
+// slot, and the loop around resume() (Trampoline::drain) resumes the parent. When a child ends with an error, its
+// parent ends too, without being resumed, and the error is passed upward. A frame is never destroyed from inside
+// itself: its owner destroys it afterwards.
 //
 // A parent has a home, the executor on which it awaits. A child that ends on another executor posts its Job to the
-// parent's executor. A serial executor runs that Job only when the parent has suspended; on a pool, parent and child
-// synchronize with one atomic exchange.
+// parent's executor. A serial executor runs the child's Job only when the parent has suspended; on a pool, parent and
+// child synchronize with one atomic exchange.
 //
 // Coroutines may change threads, so thread-local state is touched only in functions that are not inlined.
 
@@ -39,7 +40,7 @@ class StartCore;
 // Runs the frames of a thread that are ready, one after the other.
 class Trampoline {
  public:
-  // While such an object exists, no task is resumed on this thread: woken tasks are posted.
+  // While a Deferring exists on a thread, no task is resumed on that thread: woken tasks are posted.
   class Deferring {
    public:
     Deferring() noexcept;
@@ -63,18 +64,18 @@ class Trampoline {
 
 namespace internal {
 
-// The pointer inside a std::source_location. If the whole object were stored, GCC 12 would enlarge the coroutine's
-// frame for each await.
+// The pointer inside a std::source_location. If the whole std::source_location were stored, GCC 12 would enlarge the
+// coroutine's frame for each await.
 #ifdef __clang__
 using PlaceOfAwait = std::source_location;
-// The place of an await, as a default argument.
+// The default argument for the place of an await.
 #define KEEL_PLACE_OF_AWAIT std::source_location::current()
 #else
 using PlaceOfAwait = const void*;
 #define KEEL_PLACE_OF_AWAIT __builtin_source_location()
 #endif
 
-// A source location in half the size, stored as the distance from a location in Keel's own code. A place more than 2
+// A source location of half the size, stored as the distance from a location in Keel's own code. A place more than 2
 // GiB away, such as one in a loaded library, is unknown.
 class ShortPlace {
  public:
@@ -157,8 +158,8 @@ class Frame : public Job {
   enum class Outcome : std::uint8_t { Running, Ending, Value, Failed };
   enum class Meeting : std::uint8_t { Open, ParentSuspended, ChildEnded };
 
-  // A Frame is at the beginning of the promise, which follows two pointers: GCC and Clang both use this layout for a
-  // promise with the alignment that Promise demands.
+  // A Frame is at the beginning of the promise. GCC and Clang both place the promise directly after two pointers if the
+  // promise has the alignment that Promise demands.
   std::coroutine_handle<> handle() const noexcept {
     char* const promise = reinterpret_cast<char*>(const_cast<Frame*>(this));
     return std::coroutine_handle<>::from_address(promise - 2 * sizeof(void*));
@@ -177,7 +178,7 @@ class Frame : public Job {
   Context* context_ = nullptr;
   Scope* scopes_ = nullptr;  // The Scopes that the body has declared, innermost first.
   union {
-    Error error_;     // In the outcomes Ending and Failed.
+    Error error_;     // While the outcome is Ending or Failed: the error.
     Executor* home_;  // While the frame awaits a child: the executor on which it awaits.
     void* await_;     // While the frame awaits an operation: the awaiter.
   };

@@ -11,9 +11,9 @@
 // Errors:  all: the first error, after which the other tasks are stopped and waited for. any: the first error, if all
 //          tasks failed; Cancelled or DeadlineExceeded, if the group was stopped.
 // Dropped: the values that the other tasks of any(), or the successful tasks of a failed all(), yielded before the end
-//          of the group. Results that those tasks were still waiting for are not lost: a Channel keeps the value, and a
-//          Semaphore the permit, that it gave to a task that had not continued yet. A bug (base/bug.h) among the
-//          dropped errors is logged and counted (observe/unhandled.h).
+//          of the group. A result for which a task of the group was still waiting is not lost: a Channel keeps the
+//          value, and a Semaphore the permit, that it gave to a task that had not continued yet. A bug (base/bug.h)
+//          among the dropped errors is logged and counted (observe/unhandled.h).
 // Cancel:  all tasks of the group are stopped and waited for.
 // Threads: the loop where the awaiting task began.
 // Cost:    no coroutine frame besides those of the tasks.

@@ -14,8 +14,8 @@ Context& Leaf::context() const noexcept { return frame_->context(); }
 
 void Leaf::wait() noexcept {
   Context& context = frame_->context();
-  // Away from the home executor the leaf is not registered, because it could not be cancelled without a race. Only
-  // short operations are awaited there.
+  // Away from the home executor the leaf is not registered, because it could not be cancelled without a race. Tasks
+  // await only short operations on other executors.
   Executor* const here = Executor::current();
   if (context.home() != here) return;
   context.leaf_ = this;

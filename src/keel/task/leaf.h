@@ -1,7 +1,8 @@
 // keel/task/leaf.h — the operations that tasks wait for: the protocol between operations and coroutines.
 //
-// A timer, a socket read, a database statement: each is a class derived from Leaf, made in the awaiting expression
-// and living in the awaiting coroutine's frame until it is complete. Nothing is allocated.
+// Each operation, such as a timer, a socket read or a database statement, is an object of a class derived from Leaf.
+// The awaiting expression makes the object, which lives in the awaiting coroutine's frame until the operation is
+// complete. Nothing is allocated.
 //
 //   class Read : public Leaf {
 //    public:
@@ -18,7 +19,7 @@
 // start(); then take(), once; then the object is destroyed. cancel() may be called at most once between start() and
 // wake(), and may call wake() itself. When the task's context was stopped or is past its deadline, start() is not
 // called at all and the await ends with the reason, unless the leaf was made with `WhenStopped::Begins`. A result
-// Cancelled becomes DeadlineExceeded when the deadline was the reason.
+// Cancelled becomes DeadlineExceeded when the deadline was the reason for the stop.
 //
 // An operation class of which many objects wait at the same time may have
 //
@@ -28,8 +29,8 @@
 // frame needs no room for the Result. For an operation that yields nothing, take() must be called only if the operation
 // failed.
 //
-// Threads: start(), wake(), take() and cancel() on the executor that awaits. A completion on another thread posts a Job
-//          there first, which calls wake().
+// Threads: start(), wake(), take() and cancel() on the executor that awaits. An operation that completes on another
+//          thread first posts a Job to that executor, and the Job calls wake().
 // Cost:    wake() from a loop resumes the task immediately; from inside another task, wake() posts to the executor.
 
 #pragma once
@@ -83,15 +84,15 @@ class Leaf {
 
  protected:
   // If `cancel` is null, a stop does nothing to a waiting operation, because the operation ends soon anyway, or because
-  // it waits for a task in a context below and the same stop reaches that context.
+  // it waits for a task in a nested context, which the same stop reaches.
   explicit Leaf(Cancel cancel = nullptr, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept
       : waiting_{cancel, Instant()}, when_stopped_(when_stopped) {}
   ~Leaf() = default;
 
   // Call it when the operation is complete: the task continues. The leaf may have been destroyed when wake() returns.
   void wake() noexcept;
-  // Completes the operation on `executor`. Called in suspended(), which a leaf may define instead of calling wake()
-  // later; ResumeOn does.
+  // Completes the operation on `executor`. Call it in suspended(): a leaf such as ResumeOn may define suspended()
+  // instead of calling wake() later.
   void wake_on(Executor& executor) noexcept;
   bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
   // The context of the awaiting task; set from start() on.

@@ -53,8 +53,8 @@ void erase_all(std::string& text, std::string_view what) {
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos;) text.erase(at, what.size());
 }
 
-// "keel::as_task" of "_ZN4keel7as_taskITk…": the name that Clang gives to a constrained template, which this library
-// cannot demangle.
+// Returns "keel::as_task" for "_ZN4keel7as_taskITk…": Clang gives such a name to a constrained template, and this
+// library cannot demangle the whole name.
 std::string nested_name(std::string_view mangled) {
   std::string text;
   for (std::size_t at = 3; at < mangled.size() && mangled[at] >= '1' && mangled[at] <= '9';) {
@@ -70,7 +70,7 @@ std::string nested_name(std::string_view mangled) {
   return text;
 }
 
-// "Channel::Receive" of "keel::Channel<(anonymous namespace)::Order>::Receive", "talk" of
+// Returns "Channel::Receive" for "keel::Channel<(anonymous namespace)::Order>::Receive", and "talk" for
 // "keel::Task<int> keel::(anonymous namespace)::talk<int>(talk(…Frame*) [clone .actor]".
 std::string short_name(std::string name) {
   if (name.starts_with("_ZN")) name = nested_name(name);

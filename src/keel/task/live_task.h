@@ -10,9 +10,9 @@
 //
 // A parent is listed above its children: the tasks of a Scope, the branches of all() and any(), the task of
 // with_timeout(). Tasks that plain code started (Start) are at the left margin. The oldest task is first, also among
-// the children of one parent. A chain of tasks that await each other is one line, innermost first: "query (pool.cc:80)
-// < load (page.cc:12)". Functions are named as far as base/stack.h can name them. The place in parentheses, which needs
-// debug information, is where the function begins.
+// the children of one parent. A chain of tasks that await each other is one line, innermost first, such as "query
+// (pool.cc:80) < load (page.cc:12)". Functions are named as far as base/stack.h can name them. The place in
+// parentheses, which needs debug information, is where the function begins.
 //
 // A task that waits for no operation of its loop is either running or away. A task is away if it is on another
 // executor, is about to continue, or has ended but still waits for its children. A task that plain code started and
@@ -48,14 +48,14 @@ struct LiveTask {
   // task that is Away.
   const void* frames[frames_max] = {};
   int frame_count = 0;
-  bool is_cut = false;                        // The chain has more coroutines.
+  bool is_cut = false;                        // Whether the chain has more than frames_max coroutines.
   const std::type_info* operation = nullptr;  // The operation that the task waits for, if any.
   Instant since;                              // The time since which the task waits.
   Instant deadline = Instant::never();
 
-  // "query (pool.cc:80) < load (page.cc:12)".
+  // The chain as text, such as "query (pool.cc:80) < load (page.cc:12)".
   std::string chain() const;
-  // "Stream::Receive"; empty unless the task waits.
+  // The name of the operation, such as "Stream::Receive"; empty unless the task waits.
   std::string waits_for() const;
 };
 

@@ -11,10 +11,11 @@
 //
 // An exception must not leave the declaring coroutine while children run, and destroying a Scope with live children
 // ends the process. When an exception leaves the coroutine, C++ destroys its locals before any code of Keel runs, and
-// nothing can wait at that point. But children refer to these locals, and the kernel may be reading or writing buffers
-// in them. If the process continued, it would use freed memory, whether Keel resumed, detached or forgot the children.
-// Therefore code that may throw while children run belongs in a separate Task, which is awaited. An exception, even a
-// Bug (base/bug.h), ends that Task and arrives as an error:
+// nothing can wait at that point. But children refer to the coroutine's locals, and the kernel may be reading or
+// writing buffers in these locals. If the process continued, it would use freed memory, whether Keel resumed, detached
+// or forgot the children. Therefore code that may throw while children run belongs in a separate Task, which is
+// awaited. An exception in the separate Task, even a Bug (base/bug.h), ends that Task, and the code that awaits the
+// Task gets an error:
 //
 //   Task<Page> load_page(UserId user) {
 //     Profile profile;
@@ -23,8 +24,8 @@
 //     co_return co_await render(user, scope, profile);    // throws: the child is stopped and joined before it goes up
 //   }
 //
-// Such a task must not pass references to its own locals to the children. If nothing else runs concurrently with the
-// children, use all() (task/group.h) instead of a Scope.
+// The separate Task must not pass references to its own locals to the children. If nothing else runs concurrently with
+// the children, use all() (task/group.h) instead of a Scope.
 //
 // Errors:   a child's error does not stop the other children. join() reports the first error, without errors of
 //           children spawned with OnError::Ignore, and without Cancelled after stop(). If join() does not report a bug
@@ -87,8 +88,7 @@ class Scope : private Context {  // The context of the child tasks.
 
   // co_await scope.join(): waits for all children; yields the first error that has to be reported.
   [[nodiscard]] Join join() noexcept;
-  // Asks all children to end; join() waits for them. Children that are spawned after stop() begin no operations,
-  // either.
+  // Asks all children to end; join() waits for them. Children that are spawned after stop() begin no operations.
   void stop(Code reason = Code::Cancelled) noexcept { Context::stop(reason); }
   std::size_t running() const noexcept { return running_; }
 

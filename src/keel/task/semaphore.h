@@ -4,7 +4,7 @@
 //   Semaphore uploads(4);
 //   Semaphore::Permit permit = co_await uploads.acquire();      // held until it is destroyed, across awaits
 //
-// Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped, which then has no permit.
+// Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped; the stopped task has no permit.
 // Threads:  one loop, on which permits are both acquired and destroyed.
 // Lifetime: outlives its permits and the tasks that wait (checked).
 // Cost:     no allocation; O(1).

@@ -8,9 +8,9 @@
 //     static void handled(StartCore& start) noexcept { … connection of start …; }
 //   };
 //
-// begin() runs the task until it ends or first waits. True: the task has ended, take() has the result and done is not
-// called. False: done(start) is called once, later. The loop of the executor that began the task calls done(start),
-// outside of the task's frame. Therefore done may take the result, begin the Start again or destroy it.
+// begin() runs the task until it ends or first waits. True: the task has ended, take() has the result, and `done` is
+// not called. False: done(start) is called once, later. The loop of the executor that began the task calls done(start),
+// outside of the task's frame. Therefore the function `done` may take the result, begin the Start again or destroy it.
 //
 // Ownership: intrusive; owns the task's frame from begin() to take(). Immovable.
 // Lifetime:  to destroy a Start whose task still runs aborts the process; call stop() first, and wait until done is
@@ -33,7 +33,7 @@ namespace keel {
 // The stop source, deadline and span of a task.
 struct StartOptions {
   // Inherited by everything that the task awaits. After the deadline no operation begins, but no timer is started: to
-  // end an operation that is already waiting, the code that set the deadline has to call stop(). with_timeout does so.
+  // end an operation that is already waiting, the code that set the deadline has to call stop(), as with_timeout does.
   Instant deadline = Instant::never();
   StopSource* stop = nullptr;  // Stops the task together with other tasks.
   // The span of the task's work; the span must outlive the task. Null: the span of the parent context is used.

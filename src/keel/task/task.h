@@ -74,8 +74,8 @@ struct ReturnedFromTask {
   static constexpr bool is_allowed = true;
 };
 
-// Further members of a Task<T> in the expression that made it, which the module of T adds, such as
-// client.get(url).json<Rate>() (http/client/client.h).
+// Member functions that the module of T adds to a Task<T>, for calls in the expression that made the task: for example,
+// json() in client.get(url).json<Rate>() (http/client/client.h).
 template <class T>
 struct TaskVerbs {};
 
@@ -572,7 +572,7 @@ class internal::A_Task_without_value_ends_with_an_error_by_co_await_fail final :
 
 }  // namespace keel
 
-// Exists for the compiler's messages.
+// This specialization exists only for the compiler's message.
 template <class T, class... A>
 struct std::coroutine_traits<keel::Result<T>, A...> {
   static_assert(

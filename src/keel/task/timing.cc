@@ -16,7 +16,7 @@ bool SleepFor::start() noexcept {
   if (duration_ <= Duration()) return true;
   Host& host = Host::current();
   if (!has_timers(host)) [[unlikely]]
-    return true;  // The task does not wait; take() reports the bug.
+    return true;  // The task does not wait, and take() reports the missing timers as a bug.
   host.start_timer(*this, host.precise_now() + duration_);
   return false;
 }

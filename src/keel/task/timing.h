@@ -57,7 +57,7 @@ class TimeLimit : public Leaf, private Timer {
   bool expired_ = false;
 };
 
-// `owns`: a Timed limits a task that it owns if true, and an operation of the same expression if false.
+// `owns`: true if the Timed limits a task that it owns, false if it limits an operation of the same expression.
 template <class T, bool owns = true>
 class [[nodiscard]] Timed : public TimeLimit {
  public:

@@ -238,7 +238,7 @@ Counts check_all(const Options& options, const Sources& sources, const Sources::
                  shown(statement.text, mistake->offset).c_str());
   }
   for (const Unknown& unknown : found.unknown) {
-    std::fprintf(stderr, "%s: note: not checked: %s is no literal, and no constant of these files\n",
+    std::fprintf(stderr, "%s: note: not checked: %s is neither a literal nor a constant of these files\n",
                  sources.describe(unknown.place).c_str(), unknown.argument.c_str());
   }
   counts.skipped += found.unknown.size();
@@ -280,7 +280,7 @@ int check(const Options& options) {
   }
   if (checkers.postgres != nullptr && !options.is_prepare) {
     for (const std::string& text : checkers.postgres->unused()) {
-      std::fprintf(stderr, "keel sql: note: %s has a statement that is in no source any more: %s: run %s\n",
+      std::fprintf(stderr, "keel sql: note: %s has a statement that no source contains any more: %s: run %s\n",
                    options.lock.c_str(), text.c_str(), lock_of(options).command.c_str());
     }
   }

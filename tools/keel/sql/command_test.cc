@@ -58,7 +58,7 @@ TEST_F(SqlCommand, a_mistake_ends_with_1_and_is_shown_in_its_place) {
             "users.cc:6:10: error: near \"users\": syntax error\n"
             "      form users\n"
             "           ^\n"
-            "users.cc:7:13: note: not checked: text is no literal, and no constant of these files\n"
+            "users.cc:7:13: note: not checked: text is neither a literal nor a constant of these files\n"
             "keel sql: 2 statements checked with 1 migration of migrations: 2 with mistakes, 1 not checked\n");
 }
 
@@ -165,7 +165,7 @@ TEST_F(SqlCommand, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) 
                               "not contain PostgreSQL's description of it: run " +
                               command))
       << changed.out;
-  EXPECT_NE(changed.out.find("has a statement that is in no source any more: select id, name from users"),
+  EXPECT_NE(changed.out.find("has a statement that no source contains any more: select id, name from users"),
             std::string::npos)
       << changed.out;
   EXPECT_EQ(keel(prepare + " --check").code, 1);

@@ -224,7 +224,7 @@ int generate(const GenArguments& arguments) {
     if (arguments.out.empty()) return result;
   } else if (arguments.is_check && checkers.postgres != nullptr) {
     for (const std::string& text : checkers.postgres->unused()) {
-      std::fprintf(stderr, "keel gen: %s has a statement that is in no query any more: %s: run %s\n",
+      std::fprintf(stderr, "keel gen: %s has a statement that no query contains any more: %s: run %s\n",
                    arguments.lock.c_str(), text.c_str(), prepare_command(arguments).c_str());
       result = gen_is_bad;
     }

@@ -74,7 +74,7 @@ unsigned Kept::keep_and_call(Subscriber& subscriber, const void* event, Awaited*
 Subscription Kept::add(Subscriber& subscriber, std::size_t replay) {
   const std::unique_lock lock(mutex_);
   const std::size_t from = end_ - std::min(end_ - first_, replay);
-  // These are copies, because the handler may publish, and publishing changes the kept events.
+  // The handler receives copies, because it may publish, and publishing changes the kept events.
   std::optional<Copies> copies;
   try {
     copies.emplace(type_, stride_, end_ - from);

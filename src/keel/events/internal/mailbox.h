@@ -1,7 +1,8 @@
 // A bounded queue of events that wait until an executor delivers them to one subscriber, one at a time and in the order
 // of arrival. An event is handled in the place where it waited; the places are allocated once.
 //
-// Threads: push() on any. The executor's job handles up to `turn_max` events, then lets other jobs run.
+// Threads: push() may be called on any thread. The executor's job handles up to `turn_max` events, then lets other jobs
+//          run.
 
 #pragma once
 

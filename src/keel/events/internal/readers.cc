@@ -34,7 +34,7 @@ bool has_barrier() noexcept {
 struct Readers {
   std::atomic<Reader*> first = nullptr;
   std::mutex mutex;                 // Guards the members below, and additions to the list.
-  std::vector<std::uint32_t> free;  // Numbers of topics that were returned.
+  std::vector<std::uint32_t> free;  // Topic numbers that were given back, for reuse.
   std::uint32_t topics = 0;
 
   // Never destroyed, because threads may publish until the process ends.

@@ -1,13 +1,12 @@
 // Records which thread publishes on which topic, so that a topic knows when an old list of subscribers is no longer
 // read, and when no thread is calling a subscriber that has been ended.
 //
-// These are hazard pointers (Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS
-// 2004), but the expensive half of the barrier is in the code that rarely runs: in the replacement of a list. A
-// publisher stores a pointer to the list that it is about to use, and then checks that the list is still current;
-// between the store and the check there is a barrier only for the compiler. A thread that replaces a list makes every
-// running thread execute a barrier (membarrier(2)) before it reads the pointers that the publishers have stored.
-// Without membarrier, and under ThreadSanitizer, which does not know membarrier, the publisher's store is sequentially
-// consistent.
+// These are hazard pointers (Michael, IEEE TPDS 15(6), 2004), but the expensive half of the barrier is in the code that
+// rarely runs: in the replacement of a list. A publisher stores a pointer to the list that it is about to use, and then
+// checks that the list is still current; between the store and the check there is a barrier only for the compiler. A
+// thread that replaces a list makes every running thread execute a barrier (membarrier(2)) before it reads the pointers
+// that the publishers have stored. Without membarrier, and under ThreadSanitizer, which does not know membarrier, the
+// publisher's store is sequentially consistent.
 //
 // readers_test.cc runs a publisher and a thread that replaces a list in all interleavings.
 
@@ -25,7 +24,7 @@ struct Snapshot;
 class Subscriber;
 
 // The state of one call of publish() that is running on a thread, or has ended: the list that the call reads and the
-// subscriber that it calls. Only that thread writes the Frame.
+// subscriber that it calls. Only the publishing thread writes the Frame.
 struct alignas(64) Frame {
   bool is_free() const noexcept { return snapshot.load(std::memory_order_relaxed) == nullptr; }
 
@@ -118,7 +117,7 @@ struct Publishing {
 void pass_barrier() noexcept;
 bool is_read(const Snapshot& snapshot) noexcept;
 bool is_called(const Subscriber& subscriber) noexcept;
-// Whether the calling thread is calling `subscriber`, so that this query comes from inside the handler.
+// Whether the calling thread is inside a call of `subscriber`.
 bool is_called_here(const Subscriber& subscriber) noexcept;
 
 // Allocates the number of a topic, which is its index for Reader::counts().

@@ -84,11 +84,11 @@ class Subscriber {
   std::atomic<std::uint32_t> owners_ = 2;  // There are two owners at first: the list and the Subscription.
   Countdown tasks_;
   TasksEnded* awaits_tasks_ = nullptr;
-  std::unique_ptr<Mailbox> mailbox_;  // Used with an executor.
+  std::unique_ptr<Mailbox> mailbox_;  // Used only if the subscription has an executor.
 };
 
-// Waits until no Task of the handler is running. By then no new Task can begin, because the subscriber has left the
-// list.
+// Waits until no Task of the handler is running. No new Task can begin during this wait, because the subscriber has
+// left the list.
 class TasksEnded : public Leaf {
  public:
   using Value = void;

@@ -81,7 +81,7 @@ inline void TopicCore::end_publishing(Reader& reader, Frame& frame, std::size_t 
   Counts& counts = reader.counts(topic.id_);
   counts.published.add(count);
   counts.delivered.add(delivered);
-  // This may have been the last reader of an old list.
+  // This thread may have been the last reader of an old list.
   if (read != topic.snapshot_.load(std::memory_order_relaxed)) [[unlikely]]
     topic.collect();
 }
@@ -110,8 +110,8 @@ inline unsigned TopicCore::publish_here(const void* events, std::size_t count, A
   return publish_in<false>(reader, frame, events, count, awaited);
 }
 
-// The fast path is for a topic with one subscriber and for a call that does not come from a handler; it saves only one
-// register.
+// The fast path is for a topic with one subscriber and for a call that does not come from a handler; the machine code
+// of the fast path has to save only one register.
 void TopicCore::publish(const void* event) noexcept {
   Reader* const reader = current_reader;
   if (reader == nullptr || !reader->outermost().is_free()) [[unlikely]] {
@@ -190,7 +190,7 @@ Subscription TopicCore::add(Subscriber& subscriber) {
 void TopicCore::keep(std::size_t last) {
   KEEL_EXPECT(last > 0, "a topic that keeps events must keep at least one");
   KEEL_EXPECT(snapshot_.load(std::memory_order_relaxed)->size == 0,
-              "a topic can be set to keep events only once, before the first subscription");
+              "keep() of a topic can be called only once, before the first subscription");
   auto* const kept = new Kept(*this, last);
   keeping_ = add(*kept);
   kept_.store(kept, std::memory_order_release);
@@ -238,7 +238,7 @@ void TopicCore::replace_by(Snapshot& next, Subscriber* ended) noexcept {
   ++unfenced_;
 }
 
-// Call it under the lock. After this, collect() sees every thread that still reads a previously replaced list.
+// Call it under the lock. After the call, collect() sees every thread that still reads a previously replaced list.
 void TopicCore::fence() noexcept {
   if (std::exchange(unfenced_, 0) == 0) return;
   pass_barrier();
@@ -274,7 +274,8 @@ void TopicCore::end(Subscriber& subscriber) noexcept {
   subscriber.release();
 }
 
-// Frees the oldest lists, up to the first list that is still read. Neither locks nor waits, because publishers call it.
+// Frees the oldest lists, up to the first list that is still read. Takes no lock and never waits, because publishers
+// call it.
 void TopicCore::collect() noexcept {
   if (!turn_.ask()) return;
   Snapshot* const first = oldest_;

@@ -28,7 +28,7 @@ class TopicCore;
 struct Snapshot {
   std::size_t size = 0;
   TopicCore* topic = nullptr;
-  // The members below are used once this list has been replaced.
+  // The members below are used only after this list has been replaced.
   Snapshot* next = nullptr;  // The list that has replaced this one.
   // The subscriber that is in this list but in no later list; it is released together with this list.
   Subscriber* retired = nullptr;
@@ -44,7 +44,7 @@ class TopicCore {
   TopicCore(const TopicCore&) = delete;
   ~TopicCore();
 
-  // Not inlined: coroutines may change threads.
+  // These functions use thread-local state, so they must not be inlined into coroutines, which may change threads.
   [[gnu::noinline]] void publish(const void* event) noexcept;
   [[gnu::noinline]] void publish_all(const void* events, std::size_t count) noexcept;
   // `event` must outlive the task.
@@ -57,7 +57,7 @@ class TopicCore {
   // The topic whose list handlers join: this topic, or its inner topic if it keeps events.
   TopicCore& listened() noexcept;
   // Does what add() does, and passes the last `replay` kept events to `subscriber` before any later event. `subscriber`
-  // belongs to listened().
+  // must have been made for the topic that listened() returns.
   Subscription subscribe(Subscriber& subscriber, std::size_t replay);
   // Used by Kept: takes the list of subscribers while `lock` is held, releases `lock`, and then calls the subscribers.
   // Returns the number of handlers that succeeded; does not change the counts.

@@ -10,15 +10,15 @@
 
 namespace keel::events::internal {
 
-// Only a test that runs the operations in every order passes another argument.
+// Only a test that runs the operations in every order passes a different `Atomics`.
 template <class Atomics = StandardAtomics>
 class BasicTurn {
  public:
-  // True: the caller has the turn. The caller then does the work and calls give_back(), and repeats both until
-  // give_back() returns true. False: another thread has the turn. That thread does the work once more, and then sees
-  // everything that the caller did before this call.
+  // True: the caller has the turn. A caller that has the turn does the work and calls give_back(), and repeats both
+  // steps until give_back() returns true. False: another thread has the turn. The other thread then does the work once
+  // more, and sees everything that the caller did before this call.
   bool ask() noexcept { return asked_.fetch_add(1, std::memory_order_acq_rel) == 0; }
-  // False: another thread has asked in the meantime, and the caller keeps the turn.
+  // False: another thread has asked for the turn in the meantime, and the caller keeps the turn.
   bool give_back() noexcept {
     std::uint64_t asked = 1;
     if (asked_.compare_exchange_strong(asked, 0, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;

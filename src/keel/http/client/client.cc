@@ -13,8 +13,8 @@
 namespace keel::http {
 namespace {
 
-// The body of a redirected or retried response is read up to this size, so that its connection can be reused. Reading
-// more would cost more than a new connection.
+// The body of a redirected or retried response is read up to this size, so that its connection can be reused. Reading a
+// longer body to its end would cost more than a new connection.
 constexpr std::size_t discard_bytes_max = 64 * 1024;
 
 Instant now() noexcept { return Host::current().now(); }
@@ -24,7 +24,8 @@ bool is_redirect(Status status) noexcept {
          status == Status::TemporaryRedirect || status == Status::PermanentRedirect;
 }
 
-// Whether the field describes the body. A redirect that is followed with GET drops these fields together with the body.
+// Whether the field describes the body. A redirect that is followed with GET drops the body together with the fields
+// that describe it.
 bool is_about_content(std::string_view name) noexcept {
   return (name.size() >= 8 && equals_ignore_case(name.substr(0, 8), "content-")) ||
          equals_ignore_case(name, "digest") || equals_ignore_case(name, "last-modified");

@@ -66,9 +66,9 @@
 //            the request, a response that is malformed or cannot be decoded, a body above body_bytes_max, too many
 //            redirects, or a redirect to an unsupported scheme. PermissionDenied: the guard allows no address of the
 //            host, or the request would go through a proxy, which the guard cannot check. ResourceExhausted: no place
-//            in the pool. Cancelled. The message names the method, and the URL without its query and user. All these
-//            errors are from the environment (base/error.h), except ResourceExhausted, Cancelled, and the error of a
-//            function that writes a streamed body. When a handler does not catch the error, the handler's client
+//            in the pool. Cancelled. The message names the method, and the URL without its query and user. All errors
+//            of a Client are from the environment (base/error.h), except ResourceExhausted, Cancelled, and the error of
+//            a function that writes a streamed body. When a handler does not catch the error, the handler's client
 //            receives 500, 503, 504 or, for Upstream, 502, without the error's message (http/server/problem.h).
 // Threads:   one loop; give each worker its own client.
 // Lifetime:  the client outlives its calls and the streams that it returned (checked); the resolver and the registry
@@ -126,7 +126,7 @@ struct ClientOptions {
   Duration timeout = 30_s;
   // Time limit from the connection to the head of the response; set a longer one for large uploads.
   Duration first_byte_timeout = 10_s;
-  Duration read_timeout = 10_s;          // Time limit of waiting for the next piece of a body.
+  Duration read_timeout = 10_s;          // The longest wait for the next piece of a body.
   std::size_t body_bytes_max = 8 << 20;  // Largest body that send() returns, measured after decoding.
   // A call fails if it is redirected more often than this. 0: redirects are not followed, and the call returns the 3xx
   // response.
@@ -154,7 +154,7 @@ class ClientResponse {
   std::string_view trailers() const noexcept { return trailers_.lines(); }
   // The body without its transfer coding.
   std::string_view body() const noexcept { return body_.view(); }
-  // The URL that sent the response: the last one, if redirects were followed.
+  // The URL from which the response came: the last URL, if redirects were followed.
   const std::string& url() const noexcept { return url_; }
 
   // The body of a 2xx response as a T; the error is Upstream for any other status, and for a body that is not a T. For
@@ -223,7 +223,7 @@ class ClientStream {
 
   ClientExchange exchange_;
   Duration read_timeout_;
-  ClientResponse response_;  // The body of this response is filled only for send().
+  ClientResponse response_;  // Only Client::send() fills the body of `response_`.
 };
 
 class Client : public ClientCalls<Client, ClientResponse> {

@@ -117,7 +117,7 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
     sending.result = co_await attempt(lease_->stream.write(head.view()));
     sending.is_done = true;
     // When the write fails because the server closed the connection, the server may have sent a response before it
-    // closed the connection. Therefore the response is read all the same.
+    // closed the connection. Therefore the response is read even after a failed write.
     received = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
   }
   is_sent_ = sending.is_done && sending.result.has_value();

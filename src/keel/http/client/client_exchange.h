@@ -54,7 +54,7 @@ class ClientExchange {
   Task<> ask(const ClientRequest& request, const Url& url, Asking asking);
   Task<Chunk> read(Duration limit) { return decoder_ == nullptr ? read_coded(limit) : read_decoded(limit); }
   // Reads and drops the rest of the body without decoding it, with the time limit `limit` for each piece; closes the
-  // connection if more than `bytes_max` bytes are left or if reading fails. A failure is ignored.
+  // connection if more than `bytes_max` bytes are left or if reading fails. If reading fails, discard() still succeeds.
   Task<> discard(std::size_t bytes_max, Duration limit);
 
   // Whether the server may have closed the connection before the request arrived: the connection was used before, and

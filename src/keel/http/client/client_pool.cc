@@ -122,7 +122,8 @@ Task<Stream> ClientPool::connect(const Url& url, const Proxy* proxy) {
   Result<> established = co_await attempt(stream.establish());
   if (established) co_return std::move(stream);
   Error error = std::move(established).error().because("TLS with '" + host + '\'');
-  // Neither of these codes may reach the client that called this service, because the other server is at fault.
+  // The client that called this service must not receive Unauthenticated or Protocol, because the other server is at
+  // fault.
   const bool is_servers = error.code() == Code::Unauthenticated || error.code() == Code::Protocol;
   if (is_servers) co_return std::move(error).as(Code::Upstream);
   co_return std::move(error);
@@ -200,8 +201,8 @@ void ClientPool::keep(Origin& origin, std::unique_ptr<Connection> connection) no
   const Instant now = Host::current().now();
   ++connection->responses;
   connection->idle_since = now;
-  // When calls wait because connections_max is reached, this connection is closed. Its place then goes to a waiting
-  // call, before the next call to this server can take the place.
+  // When calls wait because connections_max is reached, this connection is closed. The place of the closed connection
+  // then goes to a waiting call, before the next call to this server can take the place.
   if (now - connection->opened >= options_.age_max || options_.idle_timeout <= Duration() || places_.waiting() != 0) {
     --open_;
     return;

@@ -60,9 +60,9 @@ struct ClientPoolOptions {
   std::size_t connections_max = 512;
   // The number of servers that the client remembers, each with its circuit breaker and its retry budget.
   std::size_t origins_max = 1024;
-  // Time limit of waiting for a place; after this time the call fails with ResourceExhausted.
+  // The longest wait for a place; after this time the call fails with ResourceExhausted.
   Duration wait_max = 5_s;
-  // Time limit of making a connection, including the lookup of the name and the TLS handshake.
+  // Time limit for making a connection, including the lookup of the name and the TLS handshake.
   Duration connect_timeout = 5_s;
   // Connections that have been idle this long are closed. The default is shorter than the idle timeouts of most
   // servers, so that a server is rarely the first to close.
@@ -193,7 +193,7 @@ class ClientPool {
 
   std::size_t open() const noexcept { return open_; }
   std::size_t idle() const noexcept { return idle_; }
-  // The state of the circuit breaker for the server with that origin; Closed if the pool does not know the server.
+  // The state of the circuit breaker for the server that `origin` names; Closed if the pool does not know the server.
   CircuitBreaker::State breaker(std::string_view origin) const noexcept;
   // Number of origins whose circuit is in this state now.
   std::size_t breakers(CircuitBreaker::State state) const noexcept;

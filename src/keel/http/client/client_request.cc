@@ -9,8 +9,8 @@
 namespace keel::http {
 namespace {
 
-// The client itself sets these fields. If a request repeated or contradicted one of them, two servers that read the
-// request could disagree about its end or its recipient.
+// The client itself sets these fields. If a request repeated or contradicted a field that the client itself sends, two
+// servers that read the request could disagree about its end or its recipient.
 constexpr std::string_view reserved_fields[] = {"connection",  "content-length",    "content-type", "expect",
                                                 "host",        "keep-alive",        "te",           "trailer",
                                                 "traceparent", "transfer-encoding", "upgrade",      "proxy-connection"};
@@ -29,7 +29,7 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
   written_ += bytes.size();
   if (length_ && written_ > *length_) {
     co_await Error(Code::InvalidArgument, "the body that is written is longer than its announced length")
-        // The error reveals a mistake in this program. It is marked as an error from the environment, because clients
+        // The error reveals a mistake in this program. The error is marked as one from the environment, because clients
         // of the program must not read the error's message.
         .from_environment();
   }

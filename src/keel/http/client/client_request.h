@@ -12,15 +12,15 @@
 //
 // The request owns the function, and the call owns the request until the call has ended. Therefore objects captured by
 // value are safe in the function, and objects captured by reference must outlive the call. The function runs only once:
-// a request with such a body is neither retried nor repeated after a redirect.
+// a request whose body is written by a function is neither retried nor repeated after a redirect.
 //
 // A secret field is sent only to the origin of the URL: after a redirect to another origin, the field is no longer
 // sent, for the rest of the call. Authorization, Cookie and Proxy-Authorization are always secret; secret_header() adds
 // other secret fields.
 //
 // The client decodes a compressed response (ClientOptions::decompresses). For a request with its own Accept-Encoding or
-// Range, the body is returned as it arrives and is not decoded. Set these fields to store a body in compressed form, or
-// to request a part of a body.
+// Range, the body is returned as it arrives and is not decoded. Set Accept-Encoding to store a body in compressed form,
+// and Range to request a part of a body.
 //
 // Errors:   after a name that is not a token, a value with a control character, a field that only the client may set
 //           (Host, Content-Type, Content-Length, Transfer-Encoding, Connection, …) or a bad URL, send() fails with
@@ -150,8 +150,8 @@ class ClientRequest {
   void add(Buffer& fields, std::string_view name, std::string_view value);
 
   std::string url_;
-  Buffer fields_;         // "Name: value\r\n" for each field.
-  Buffer secret_fields_;  // The secret fields, which are sent after the others.
+  Buffer fields_;         // The line "Name: value\r\n" for each field.
+  Buffer secret_fields_;  // The secret fields, which are sent after the other fields.
   Buffer body_;
   std::string content_type_;
   Writer writer_;

@@ -13,7 +13,7 @@
 // server.
 //
 // Errors:   Upstream: the status is not 200, the content is not text/event-stream, or an event is longer than
-//           `event_bytes_max`. The other errors are those of ClientStream::read().
+//           `event_bytes_max`. All further errors are those of ClientStream::read().
 // Lifetime: the response outlives the reader; an event is valid until the next call of next().
 // Threads:  the worker of the client. Only one task may call next() at a time.
 // Cancel:   a cancelled next() loses no bytes that were already read, but it closes the connection, like a cancelled

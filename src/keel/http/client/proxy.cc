@@ -114,7 +114,7 @@ Result<ProxyRules::Exception> ProxyRules::Exception::parse(std::string_view text
     host = host.substr(0, colon);
   }
   if (!port.empty()) {
-    // A URL with this port has to be valid.
+    // The port must be one that is valid in a URL.
     const Result<Url> url = Url::parse("http://port" + std::string(port));
     if (port.size() == 1 || !url) return refuse();
     exception.port = url->port();

@@ -10,10 +10,10 @@
 //
 // If the proxy is "environment", make() reads the environment variables that curl and other tools read: HTTPS_PROXY or
 // https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a comma-separated list
-// that is added to the argument no_proxy. If both are set, the lowercase variable is used and the uppercase one is
-// ignored. HTTP_PROXY is never read: in a CGI program, this variable contains the request's field Proxy, so a client
-// could choose where the program sends its own requests ("httpoxy", CVE-2016-5385). A variable that is empty is treated
-// as unset.
+// that is added to the argument no_proxy. If a variable is set in lowercase and in uppercase, the lowercase variable is
+// used and the uppercase one is ignored. HTTP_PROXY is never read: in a CGI program, this variable contains the
+// request's field Proxy, so a client could choose where the program sends its own requests ("httpoxy", CVE-2016-5385).
+// A variable that is empty is treated as unset.
 //
 // Servers in `no_proxy` are called directly:
 //   example.com        the name and those below it; .example.com and *.example.com are the same
@@ -50,7 +50,7 @@ class Proxy {
  public:
   static Result<Proxy> parse(std::string_view url);
 
-  // The proxy without user and password, for messages: "http://proxy.internal:3128".
+  // The name of the proxy for messages, without user and password, such as "http://proxy.internal:3128".
   const std::string& name() const noexcept { return name_; }
   // The host; an IPv6 address has no brackets.
   const std::string& host() const noexcept { return host_; }

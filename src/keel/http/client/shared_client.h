@@ -8,7 +8,7 @@
 //   …
 //   runtime.each([&](io::Loop&) { payments.detach(); });
 //
-// An App does all this except the call itself: app.client({.name = "payments", …}).
+// In an App, app.client({.name = "payments", …}) makes, attaches and detaches the SharedClient.
 //
 // Errors:   those of Client; Internal when the calling thread is not a worker, or is a worker to which the SharedClient
 //           is not attached.

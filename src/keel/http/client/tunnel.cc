@@ -41,7 +41,8 @@ Task<> ask_for_tunnel(Stream& plain, const Proxy& proxy, std::string_view place)
       if (step.head.empty()) continue;
       const int status = reader.head().status;
       if (status / 100 != 2) co_await refused_by(proxy, status);
-      // The server sends nothing before the client does, so these bytes cannot come from the server.
+      // The server sends nothing before the client does, so bytes after the proxy's response cannot come from the
+      // server.
       if (!rest.empty()) co_await fail(Code::Upstream, "it sent further bytes after its response");
       co_return;
     }

@@ -12,8 +12,8 @@
 // Errors:   the message names the proxy and its response. Upstream: a status other than 2xx and 5xx, such as 407 or
 //           403; a response that is not HTTP, that has a head above 64 KiB, or that is followed by further bytes.
 //           Unavailable: a 5xx, which means that the proxy cannot reach the server; or the connection ended before the
-//           response was complete. The body of such a response is not read, because it comes from the proxy, not from
-//           the server.
+//           response was complete. The body of a response that rejects the request is not read, because it comes from
+//           the proxy, not from the server.
 // Lifetime: `proxy` and `target` must live until open_tunnel() completes.
 // Cancel:   the connection is closed.
 
@@ -26,8 +26,8 @@
 
 namespace keel::http {
 
-// The error for a status that the proxy itself has sent, such as 407; its message is: "it responded with 407 Proxy
-// Authentication Required: …".
+// The error for a status that the proxy itself has sent, such as 407, with a message such as "it responded with 407
+// Proxy Authentication Required: …".
 Error refused_by(const Proxy& proxy, int status);
 
 // Sends CONNECT to `proxy` over `plain`, to request a connection to `target`; the returned stream is `plain`, which is

@@ -63,8 +63,8 @@ Result<std::uint16_t> read_port(std::string_view digits) {
   return static_cast<std::uint16_t>(value);
 }
 
-// Characters that no request target contains (RFC 3986 §3.3, §3.4); blanks, control characters and bytes from 0x80 up
-// are forbidden as well.
+// Characters that no request target contains (RFC 3986 §3.3, §3.4); blanks, control characters and bytes above 0x7F are
+// forbidden as well.
 constexpr std::string_view not_in_targets = "\"<>\\^`{|}";
 
 // A URL is accepted only if http/message/parser.h would accept its target in a request.
@@ -126,7 +126,7 @@ Result<Url> Url::parse(std::string_view text) {
   for (const char c : text) {
     if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f) {
       return fail(Code::InvalidArgument,
-                  "a URL must not contain blanks, control characters or bytes from 0x80: escape them");
+                  "a URL must not contain blanks, control characters or bytes above 0x7F: escape them");
     }
   }
   text = text.substr(0, text.find('#'));

@@ -8,7 +8,7 @@
 //
 // Errors:   InvalidArgument for a missing scheme, or a scheme other than http, https, ws and wss; user names and
 //           passwords; a host that is not a name, an IPv4 address or an IPv6 address in brackets; a port that is not 1
-//           to 65535; blanks, control characters and bytes from 0x80 anywhere; "<>\^`{|} in path and query; malformed
+//           to 65535; blanks, control characters and bytes above 0x7F anywhere; "<>\^`{|} in path and query; malformed
 //           escapes and %00 in the path; more than 8,000 bytes. Characters that are not allowed are rejected and never
 //           escaped automatically: escape them with uri::percent_encode.
 // Threads:  a value.
@@ -31,9 +31,9 @@ class Url {
   enum class Scheme : std::uint8_t { Http, Https, Ws, Wss };
 
   static Result<Url> parse(std::string_view text);
-  // `reference` is an absolute or a relative URL, as in the field Location (RFC 3986 §5.2). Dot segments of its path
-  // are removed. The characters "<>\^`{|} are escaped, because servers send them and browsers escape them in the same
-  // way. The fragment of `reference` is dropped.
+  // `reference` is an absolute or a relative URL, as in the field Location (RFC 3986 §5.2). Dot segments are removed
+  // from the path of the resolved URL. The characters "<>\^`{|} are escaped, because servers send them and browsers
+  // escape them in the same way. The fragment of `reference` is dropped.
   Result<Url> resolve(std::string_view reference) const;
 
   // The origin followed by the target, without a fragment.
@@ -41,7 +41,7 @@ class Url {
   Scheme scheme() const noexcept { return scheme_; }
   // True for https and wss.
   bool is_secure() const noexcept { return scheme_ == Scheme::Https || scheme_ == Scheme::Wss; }
-  // "http", "https", "ws", "wss".
+  // One of "http", "https", "ws" and "wss".
   std::string_view scheme_name() const noexcept { return text().substr(0, authority_at_ - 3u); }
   // Scheme, host, and the port if it is not the default port of the scheme. All parts are in lower case: two URLs with
   // equal origins name the same server, with the same protocol.

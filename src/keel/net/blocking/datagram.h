@@ -60,8 +60,8 @@ class DatagramSocket {
   // sent as several datagrams of that size; the last one may be shorter.
   Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever(),
                 std::uint32_t segment_bytes = 0);
-  // Sends several datagrams in order, and returns the number sent. If some datagrams were not sent, the first of these
-  // failed or the time limit was reached. If not even the first datagram was sent, the call fails.
+  // Sends several datagrams in order, and returns the number sent. If some datagrams were not sent, the first unsent
+  // datagram failed, or the time limit was reached. If not even the first datagram was sent, the call fails.
   Result<std::size_t> send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout = Duration::forever());
   // Makes all waiting and later calls on this socket fail with Cancelled.
   void shutdown() noexcept;
@@ -71,7 +71,7 @@ class DatagramSocket {
   // broadcast and multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
-  // net/datagram.h describes both functions.
+  // net/datagram.h describes join_group() and leave_group().
   Result<> join_group(const Address& group, std::uint32_t interface = 0);
   Result<> leave_group(const Address& group, std::uint32_t interface = 0);
   Address local_address() const noexcept;

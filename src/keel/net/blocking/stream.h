@@ -11,8 +11,8 @@
 //            read that fails loses nothing: the next read returns the bytes that had arrived. After a write that fails,
 //            it is unknown how much was sent, so the stream is no longer usable.
 // Ownership: owns its descriptor and a buffer; movable. The destructor closes the connection: written bytes are still
-//            sent. But if received bytes were not read, the connection is reset, and the peer may lose bytes that it
-//            has not received yet; close_gently() prevents that.
+//            sent. If received bytes were not read, closing resets the connection, and the peer may lose bytes that it
+//            has not received yet; close_gently() prevents that loss.
 // Threads:   one thread at a time; any thread may call shutdown() while the stream is open. Using the stream on a
 //            worker of a loop is a bug.
 // Cost:      a system call for each recv and send; two more when a call with a time limit has to wait.
@@ -33,7 +33,7 @@
 
 namespace keel::blocking {
 
-// Received bytes; valid until the next read of their stream or its destruction.
+// Received bytes; valid until the next read of the stream or until the stream is destroyed.
 using Chunk = std::string_view;
 
 class Stream {

@@ -4,13 +4,13 @@
 //   server KEEL_TRY_VOID(stream.write("hello\n", 1_s)); KEEL_TRY(blocking::Chunk line, stream.read_until("\n", 1024,
 //   1_s));
 //
-// Its functions are those of a blocking::Stream, with two exceptions: it cannot send files, and if the peer's bytes end
-// without close_notify, the read fails (Unavailable), because the bytes may be truncated.
+// The functions of a BlockingStream are those of a blocking::Stream, with two exceptions: it cannot send files, and if
+// the peer's bytes end without close_notify, the read fails (Unavailable), because the bytes may be truncated.
 //
 // Errors:    connect() fails with the errors of blocking::Stream::connect and of the handshake (Records,
 //            net/tls/records.h), and with DeadlineExceeded when the handshake takes longer than the context's
-//            handshake_timeout. All of these errors name the host. The other functions fail with the errors of a
-//            blocking::Stream, and with Protocol for a peer that violates TLS.
+//            handshake_timeout. All errors of connect() name the host. All functions except connect() fail with the
+//            errors of a blocking::Stream, and with Protocol for a peer that violates TLS.
 // Ownership: owns its descriptor, buffers and context; movable. The destructor sends close_notify if that does not
 //            block, and then closes as a blocking::Stream does.
 // Threads:   one at a time. Using the stream on a worker of a loop is a bug.
@@ -71,7 +71,8 @@ class BlockingStream {
 
   // The result of the handshake; valid until the stream is closed.
   const Records& connection() const noexcept { return *records_; }
-  // The stream below TLS, for queries about the socket. Only the BlockingStream may read and write it.
+  // The stream below TLS, for queries about the socket. Only the BlockingStream itself may read from this stream and
+  // write to it.
   const blocking::Stream& plain() const noexcept { return plain_; }
 
  private:

@@ -42,7 +42,7 @@ Result<std::string> wire_protocols(const std::vector<std::string>& protocols) {
 
 using Stack = Owner<STACK_OF(X509), [](STACK_OF(X509) * stack) noexcept { sk_X509_free(stack); }>;
 
-// Makes OpenSSL's stack of the certificates, which it does not own.
+// Makes an OpenSSL stack of the certificates; the stack does not own them.
 Stack stack_of(const std::vector<CertificatePointer>& certificates) {
   Stack stack(sk_X509_new_null());
   for (const CertificatePointer& one : certificates) {
@@ -161,8 +161,8 @@ Error refusal_of(X509_STORE_CTX* store, const Connection& connection) {
 
 int verified(int is_good, X509_STORE_CTX* store) noexcept {
   if (is_good == 1) return 1;
-  // Only the peer's own certificate requires a list from its issuer. A certificate of an issuer is checked only if
-  // there is a list for it.
+  // Only the peer's own certificate requires a list from its issuer; for an issuer's certificate, a missing list is not
+  // an error.
   if (X509_STORE_CTX_get_error(store) == X509_V_ERR_UNABLE_TO_GET_CRL && X509_STORE_CTX_get_error_depth(store) > 0) {
     X509_STORE_CTX_set_error(store, X509_V_OK);
     return 1;
@@ -188,7 +188,7 @@ std::time_t session_time(const SSL_SESSION* session) noexcept { return SSL_SESSI
 #endif
 
 // OpenSSL computes the age of a session from the system's clock, but tickets have the time of the Host. The session's
-// time is therefore shifted by the difference before OpenSSL compares it.
+// time is therefore shifted by the difference between these two clocks before OpenSSL computes the age.
 void date_by_host(SSL_SESSION* session) noexcept { set_session_time(session, seconds_now()); }
 void date_by_system(SSL_SESSION* session) noexcept {
   set_session_time(session, std::time(nullptr) - (seconds_now() - session_time(session)));
@@ -340,7 +340,8 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
 
   for (const KeyPair& pair : options.certificates) {
     KEEL_TRY(internal::Identity identity, internal::load_identity(pair, internal::seconds_now()));
-    // This call also checks the identity now, because the first handshake that uses it may come much later.
+    // This call checks the identity when the context is made, because the first handshake with the identity may come
+    // much later.
     KEEL_TRY_VOID(internal::use(ssl, identity));
     X509* const certificate = identity.certificate.get();
     context->certificates.push_back({pair.certificate_file, internal::names_of(certificate, 5),

@@ -9,10 +9,10 @@
 // made within an awaited expression.
 //
 // Servers and clients use TLS 1.2 and 1.3 with Mozilla's "intermediate" profile: AES-GCM and ChaCha20-Poly1305 with
-// X25519, P-256 and P-384. The DHE suites for RSA of that profile are left out, because a client can make a server do
-// their expensive computation at no cost to itself (CVE-2002-20001), and no client that the profile supports needs
-// them. 0-RTT (whose data can be replayed), renegotiation and compression are off. A client checks that the server's
-// certificate is valid and was issued for the host, unless ServerCheck requires less.
+// X25519, P-256 and P-384. The DHE suites for RSA in Mozilla's profile are left out, because a client can make a server
+// do the expensive computation of these suites at no cost to itself (CVE-2002-20001), and no client that the profile
+// supports needs these suites. 0-RTT (whose data can be replayed), renegotiation and compression are off. A client
+// checks that the server's certificate is valid and was issued for the host, unless ServerCheck requires less.
 //
 // Errors:    make: NotFound and other codes of the errno for a file that cannot be read; InvalidArgument, with the name
 //            of the file, for its content: no certificate; a certificate that is damaged, has expired, is not valid
@@ -23,10 +23,10 @@
 //            can be replaced while connections are open. The text of a key is wiped after it was parsed; OpenSSL holds
 //            the key itself.
 // Threads:   any; copies may be used at the same time.
-// Cost:      make: file reads, some milliseconds. A copy is a pointer. If there are several certificates, each
-//            handshake compares the requested name with all of them.
+// Cost:      make: file reads, some milliseconds. Copying a context copies only a pointer. If there are several
+//            certificates, each handshake compares the requested name with all of them.
 // Time:      certificates are compared with the calendar of the current Host when a context is made and when a
-//            connection begins. The same calendar measures the age of a resumed session.
+//            connection begins. The age of a resumed session is also measured by the calendar of the current Host.
 
 #pragma once
 
@@ -139,8 +139,8 @@ struct ClientOptions {
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
   // The maximum number of sessions that are kept for resumption, for all hosts together; the oldest are dropped first.
-  // A host that has a quarter of this number replaces its own sessions, so a server that sends a flood of tickets does
-  // not displace the sessions of others. A ticket of more than 16 KiB is not kept.
+  // Once a host has a quarter of this number, its new sessions replace its own older sessions, so a server that sends a
+  // flood of tickets does not displace the sessions of other hosts. A ticket of more than 16 KiB is not kept.
   std::size_t sessions_max = 128;
   Duration handshake_timeout = Duration::seconds(10);
   // See ServerOptions::records_per_key.
@@ -161,8 +161,8 @@ struct CertificateFacts {
   std::string chain_problem;
 };
 
-// The expiry of an object that connections rely on and that was loaded from a file, for monitoring. A server's own
-// certificates are not among these objects (CertificateFacts).
+// The expiry of an object that connections rely on and that was loaded from a file, for monitoring. An Expiry does not
+// describe a server's own certificate (see CertificateFacts).
 struct Expiry {
   enum class Kind : std::uint8_t {
     Certificate,  // The certificate of a client.
@@ -173,7 +173,7 @@ struct Expiry {
   };
   Kind kind = Kind::Certificate;
   std::string file;       // Empty: the object was given as text.
-  std::string name;       // The name of the certificate's subject, or of the list's issuer: "CN = Shop Root".
+  std::string name;       // The name of the certificate's subject or of the list's issuer, such as "CN = Shop Root".
   std::int64_t from = 0;  // `from` and `until` are seconds since 1970.
   std::int64_t until = 0;
   bool operator==(const Expiry&) const = default;

@@ -75,8 +75,8 @@ class Layer::Handshakes {
     const Duration took = loop_.precise_now() - began;
     spent_ = spent_ + took;
     if (took == Duration()) {
-      // In a simulation no time passes meanwhile, so the computation counts as lasting until the end of the next
-      // iteration.
+      // In a simulation no time passes during the computation, so the computation counts as lasting until the end of
+      // the next iteration.
       spent_ = handshakes_max;
       ++turn_;
     }
@@ -360,7 +360,7 @@ void Layer::fail_with(const Error& error) noexcept {
 
 // --- sending -------------------------------------------------------------------------------------------------------
 
-// Encrypts more of the send; returns whether there were bytes, and room for them.
+// Encrypts more bytes of sending_ while output() has room, and returns whether any byte was encrypted.
 bool Layer::seal() noexcept {
   if (sending_ == nullptr || is_taken_ || !records_.is_established() || failure_ < 0 || send_failure_ < 0) return false;
   if (burst_ >= burst_bytes_max) {

@@ -7,16 +7,16 @@
 //
 // Errors:    for an error of Records (net/tls/records.h), outcome() and the result of a send are -EPROTO, and
 //            Transport::error() returns the Error; likewise for a handshake that takes longer than its context allows
-//            (DeadlineExceeded). A connection that ends without close_notify fails in the same way, but only for
-//            receiving. Other errnos come from the engine.
+//            (DeadlineExceeded). If the connection ends without close_notify, receiving ends with -EPROTO, but sending
+//            does not fail. Other errnos come from the engine.
 // Lifetime:  that of every TransportLayer.
 // Closing:   sends close_notify, and waits at most 10 s until it has been sent.
-// Memory:    that of Records, plus the 64 KiB of a large send that are encrypted at a time. While its transport is
-//            paused, further bytes wait in the kernel.
-// Fairness:  each iteration of the event loop computes one handshake, for about 0.3 ms. The other handshakes wait in
-//            the order in which they arrived; handshakes that have begun take turns with new handshakes. A client that
-//            has sent only a part of its first record is not in the queue, and delays no other client. In a simulation,
-//            where no time passes while a handshake is computed, handshakes wait in the same way.
+// Memory:    that of Records, plus the 64 KiB of a large send that are encrypted at a time. While the transport is
+//            paused, further received bytes wait in the kernel.
+// Fairness:  each iteration of the event loop computes one handshake, for about 0.3 ms. Further handshakes wait in the
+//            order in which they arrived; handshakes that have begun take turns with new handshakes. A client that has
+//            sent only a part of its first record is not in the queue, and delays no other client. Handshakes also wait
+//            for each other in a simulation, where no time passes while a handshake is computed.
 // Cost:      that of Records, which copies sent bytes once into records; received bytes are decrypted into the reader's
 //            memory.
 
@@ -116,15 +116,15 @@ class Layer final : public TransportLayer, public Link {
   bool cancelling_ = false;    // Set by cancel_receive().
   bool has_ended_ = false;     // The stream of bytes has ended.
   bool is_cut_ = false;        // The stream ended without close_notify.
-  bool wants_end_ = false;     // close_notify is to be sent.
+  bool wants_end_ = false;     // True: close_notify has to be sent.
   bool has_said_end_ = false;  // close_notify was sent.
   bool is_shut_ = false;       // The socket was shut down for writing, after close_notify.
   bool is_shut_down_ = false;
-  bool is_reset_ = false;  // close() does not wait.
+  bool is_reset_ = false;  // True: close() sends no close_notify, and cancels a current send.
   bool is_closed_ = false;
   bool is_posted_ = false;
   bool is_next_ = false;   // The layer's handshake has waited and continues now.
-  bool is_taken_ = false;  // The bytes of sending_ are encrypted.
+  bool is_taken_ = false;  // True: all bytes of sending_ are encrypted.
   bool calls_back_ = true;
   std::int32_t failure_ = 0;  // An error of the layer: nothing can be received or sent.
   std::int32_t out_failure_ = 0;
@@ -132,9 +132,9 @@ class Layer final : public TransportLayer, public Link {
   std::optional<Error> why_;  // The error that -EPROTO stands for.
   io::Send* sending_ = nullptr;
   std::uint32_t part_ = 0;    // The first part of sending_ that is not encrypted.
-  std::size_t offset_ = 0;    // Encrypted bytes of that part.
+  std::size_t offset_ = 0;    // Encrypted bytes of part number part_.
   std::uint64_t sealed_ = 0;  // Encrypted bytes of sending_ altogether.
-  std::size_t burst_ = 0;     // Bytes encrypted in this iteration.
+  std::size_t burst_ = 0;     // Bytes encrypted in this event-loop iteration.
   std::uint64_t flown_ = 0;   // Bytes on the wire from sends that the engine has completed.
   Buffer in_;                 // Bytes received while the transport was paused.
   Buffer flight_;

@@ -115,7 +115,7 @@ bool is_address(const std::string& host) {
 }
 
 // Wipes a key that was made for one handshake. OpenSSL would keep the key for the life of the connection, although data
-// is encrypted with other keys; only the empty object remains.
+// is encrypted with other keys. After forget(), OpenSSL keeps only an empty object.
 void forget(EVP_PKEY* key) noexcept { EVP_PKEY_set_type(key, EVP_PKEY_X25519); }
 
 void forget_handshake_keys(SSL* ssl) noexcept {
@@ -213,7 +213,8 @@ struct Records::State {
 
   // --- results of OpenSSL
 
-  // The error of a call of OpenSSL that returned `result`. No error: repeat the call after bytes were received or sent.
+  // Returns the error of a call of OpenSSL that returned `result`. Success: the call has to be repeated after bytes
+  // were received or sent.
   Result<> judge(int result) {
     switch (SSL_get_error(ssl.get(), result)) {
       case SSL_ERROR_WANT_READ:
@@ -256,7 +257,8 @@ struct Records::State {
     const std::size_t size = byte(3) << 8 | byte(4);
     return size > Records::plain_bytes_max || came >= header + size;
   }
-  // A record of SSL 2.0 begins with this bit; OpenSSL would wait for the remaining bytes of such a record.
+  // The first byte of an SSL 2.0 record has its high bit set; OpenSSL would wait for the remaining bytes of such a
+  // record.
   static bool is_of_ssl_2(unsigned char first) noexcept { return (first & 0x80) != 0; }
 
   bool collect(std::string_view& from) {
@@ -325,7 +327,8 @@ struct Records::State {
     return failure->clone();
   }
 
-  // Call it before each record. Does nothing while an update is in progress; the next record tries again.
+  // Call it before each record. If the keys are already being renewed, the call does nothing, and the next record tries
+  // again.
   void renew_keys() noexcept {
     if (SSL_version(ssl.get()) != TLS1_3_VERSION) return;
     if (SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED) == 1) sealed = 0;
@@ -333,7 +336,8 @@ struct Records::State {
   }
 
   // To send a ticket, OpenSSL allocates a buffer of 16 KiB and keeps it until the next write. While the client is idle
-  // there is no further write, so this function writes zero bytes, which sends nothing and frees the buffer.
+  // there is no further write, so this function writes zero bytes: such a write sends nothing, and OpenSSL frees the
+  // buffer.
   void release_write_buffer() noexcept {
     std::size_t written = 0;
     SSL_write_ex(ssl.get(), "", 0, &written);

@@ -77,8 +77,8 @@ class Records {
   // The bytes to be sent, which the caller removes.
   Buffer& output() noexcept;
 
-  // Whether OpenSSL has begun the handshake: always true for a client; true for a server from the read() on in which
-  // the client's first record was complete.
+  // Whether OpenSSL has begun the handshake: always true for a client; true for a server as soon as a read() has
+  // received the whole first record of the client.
   bool has_begun() const noexcept;
   bool is_established() const noexcept;
   // Whether the peer has sent close_notify: it will write no more, but this side may still write to it.
@@ -90,9 +90,9 @@ class Records {
   std::string_view cipher() const noexcept;
   // The protocol that ALPN selected; empty: none.
   std::string_view protocol() const noexcept;
-  // On a server, the first URI, DNS name or mail address of the peer's certificate, in this order, or the certificate's
-  // common name if it has none of these names; empty: the peer has no certificate or the certificate has no name. On a
-  // client, the host.
+  // On a client, the peer's identity is the host. On a server, the peer's identity is the first URI, DNS name or mail
+  // address of the peer's certificate, in this order, or the certificate's common name if the certificate has none of
+  // these names; empty: the peer has no certificate or the certificate has no name.
   std::string_view peer_identity() const noexcept;
   // The "tls-server-end-point" of the server's certificate (RFC 5929 §4.1), which binds an authentication within the
   // connection to that certificate; for a client whose connection is established. Empty: the certificate's signature

@@ -15,10 +15,10 @@
 // because the bytes may be truncated.
 //
 // Errors:    connect() fails with the errors of Stream::connect and of the handshake (Records, net/tls/records.h), and
-//            with DeadlineExceeded when the handshake takes longer than the context's handshake_timeout. All of these
-//            errors name the host.
+//            with DeadlineExceeded when the handshake takes longer than the context's handshake_timeout. All errors of
+//            connect() name the host.
 // Cancel:    a cancelled connect() closes the connection.
-// Threads:   the worker they were made on. Contexts are copied.
+// Threads:   each object is used only on the worker on which it was made. Contexts are copied.
 
 #pragma once
 

@@ -8,8 +8,9 @@
 //   keys.adopt(same);                                        // for contexts that already exist
 //
 // A ticket is encrypted (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be decrypted for
-// two more hours, as long as a session may be resumed. The next handshake after that erases the key, so that recorded
-// connections can never be decrypted (with TLS 1.2; with TLS 1.3 each connection has its own key anyway).
+// two more hours, as long as a session may be resumed. Once no ticket can be decrypted with a key any more, the next
+// handshake erases the key, so that recorded connections can never be decrypted (with TLS 1.2; with TLS 1.3 each
+// connection has its own key anyway).
 //
 // Errors:    std::bad_alloc when memory runs out, or when no random numbers are available. load: InvalidArgument for a
 //            text that is not a result of save().

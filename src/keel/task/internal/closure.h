@@ -6,11 +6,11 @@
 
 namespace keel::internal {
 
-// The type that results from awaiting what an F returns.
+// The type of the value of the task or operation that an F returns.
 template <class F>
 using AwaitedBy = typename std::remove_cvref_t<std::invoke_result_t<std::remove_reference_t<F>&>>::Value;
 
-// F as a forwarding reference deduces it: a named function is kept by reference.
+// F is deduced from a forwarding reference, so F is a reference for a named function, which is then kept by reference.
 template <class F>
 constexpr void check_closure() noexcept {
   static_assert(

@@ -69,12 +69,12 @@ struct FreeBlock {
 };
 struct SizeClass {
   FreeBlock* head;
-  std::uint32_t room;   // The number of further blocks that may be kept.
+  std::uint32_t room;   // How many more blocks may be kept.
   std::uint32_t bytes;  // The size of a block; 0 until the thread keeps blocks.
 };
 // The array has no destructor, because every access would then have to check whether the destructor is registered.
 constinit thread_local SizeClass classes[class_count]{};
-constinit thread_local std::size_t room_bytes = 0;  // The further bytes that may be kept.
+constinit thread_local std::size_t room_bytes = 0;  // How many more bytes may be kept.
 constinit thread_local std::size_t next_victim = 0;
 constinit thread_local std::size_t connections = 0;
 

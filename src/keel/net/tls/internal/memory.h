@@ -5,20 +5,21 @@
 // other sizes. When the last connection of the thread is closed, the thread keeps 64 KiB of each size, which is enough
 // for some handshakes. All kept blocks are freed when the thread ends.
 //
-// The lists are set up before main() begins. If OpenSSL was used before that time, it keeps using malloc.
+// The lists are set up before main() begins. If OpenSSL was used before the lists were set up, OpenSSL keeps using
+// malloc.
 
 #pragma once
 
 namespace keel::tls::internal {
 
-// Whether OpenSSL uses these lists.
+// Whether OpenSSL uses the free lists of this file.
 bool uses_pools() noexcept;
 
 // Frees all blocks that this thread keeps; for tests.
 void trim_pools() noexcept;
 
-// Counts a connection of the thread. Declare one such object for each connection, before the connection's OpenSSL
-// objects, so that it is destroyed after them. A connection that is destroyed on a thread other than the thread that
+// Counts a connection of the thread. Declare one PoolUse for each connection, before the connection's OpenSSL objects,
+// so that the PoolUse is destroyed after them. A connection that is destroyed on a thread other than the thread that
 // made it is counted on neither thread.
 class PoolUse {
  public:

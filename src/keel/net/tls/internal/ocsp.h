@@ -16,7 +16,7 @@ struct Staple {
   std::int64_t until = 0;  // The response's nextUpdate, in seconds since 1970.
 };
 
-// Loads a response that can be sent to clients at the time `now`: it says that `certificate` is not revoked. The
+// Loads a response that says that `certificate` is not revoked, and that can be sent to clients at the time `now`. The
 // signature of the response is checked if the issuer is in `chain`, which follows the certificate.
 Result<Staple> load_staple(const std::string& file, const std::string& der, X509* certificate,
                            const std::vector<CertificatePointer>& chain, std::int64_t now);

@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects, and its error texts.
+// Owning pointers to OpenSSL's objects, and OpenSSL's error texts.
 
 #pragma once
 

@@ -47,7 +47,8 @@ Result<Text> read_text(const char* kind, const std::string& file, const std::str
     ::close(descriptor);
     return wrong(text.name, "it is not a regular file");
   }
-  text.bytes.resize(file_bytes_max + 1);  // Allocated once, because a growing vector would leave copies.
+  // Allocated once, because a growing vector would leave copies of a key in freed memory.
+  text.bytes.resize(file_bytes_max + 1);
   std::size_t size = 0;
   ssize_t got = 0;
   do {
@@ -120,7 +121,7 @@ bool has_issued(X509* issuer, X509* certificate) {
   return has;
 }
 
-// `which` is the subject of the message: "it", or "its certificate number 2, 'CN = …',".
+// `which` is the subject of the sentence in the message, such as "it" or "its certificate number 2, 'CN = …',".
 Result<> check_time(const X509* certificate, const std::string& name, const std::string& which, std::int64_t now) {
   const ASN1_TIME* const ends = X509_get0_notAfter(certificate);
   if (is_before(ends, now)) return wrong(name, which + " expired on " + date_text(ends));

@@ -17,7 +17,7 @@ namespace keel::tls::internal {
 // clients need are valid at the given time.
 struct Identity {
   CertificatePointer certificate;
-  // The other certificates of the file, in the order of the file; all of them are sent.
+  // All certificates of the file except `certificate`, in the order of the file; all of them are sent.
   std::vector<CertificatePointer> chain;
   std::vector<const X509*> issuers;  // The certificates of `chain` that clients may use.
   std::string chain_problem;         // A fault of the chain that clients must tolerate; empty: none.

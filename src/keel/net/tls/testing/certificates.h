@@ -4,8 +4,8 @@
 //   ServerContext server = *ServerContext::make({.certificates = {authority.issue({.names = {"server.test"}})}});
 //   ClientContext client = *ClientContext::make({.trust = {.pem = authority.pem()}});
 //
-// Keys use P-256. With SeededRandomness (seeded_randomness.h) everything is the same for the same seed. Times are
-// relative to the calendar of the current Host.
+// Keys use P-256. With SeededRandomness (seeded_randomness.h), the same seed always gives the same keys, certificates
+// and responses. Times are relative to the calendar of the current Host.
 //
 // Errors:  none; a failure of OpenSSL ends the test (KEEL_CHECK).
 // Threads: one.
@@ -76,7 +76,7 @@ class Authority {
 // A certificate that no authority issued.
 KeyPair self_signed(const CertificateOptions& options);
 
-// `pair` with its key encrypted.
+// A copy of `pair` whose private key is encrypted with `passphrase`.
 KeyPair encrypted(const KeyPair& pair, const std::string& passphrase);
 
 }  // namespace keel::tls::testing
