@@ -8,7 +8,7 @@
 //   …
 //   runtime.each([&](io::Loop&) { payments.detach(); });
 //
-// In an App, app.client({.name = "payments", …}) makes, attaches and detaches the SharedClient.
+// In an App, app.client({.name = "payments", …}) makes the shared client, attaches it to each worker, and detaches it.
 //
 // Errors:   those of Client; Internal when the calling thread is not a worker, or is a worker to which the SharedClient
 //           is not attached.

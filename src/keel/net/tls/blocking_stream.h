@@ -4,8 +4,8 @@
 //   server KEEL_TRY_VOID(stream.write("hello\n", 1_s)); KEEL_TRY(blocking::Chunk line, stream.read_until("\n", 1024,
 //   1_s));
 //
-// The functions of a BlockingStream are those of a blocking::Stream, with two exceptions: it cannot send files, and if
-// the peer's bytes end without close_notify, the read fails (Unavailable), because the bytes may be truncated.
+// A stream of this class has the functions of a blocking::Stream, with two exceptions: it cannot send files, and if the
+// peer's bytes end without close_notify, the read fails (Unavailable), because the bytes may be truncated.
 //
 // Errors:    connect() fails with the errors of blocking::Stream::connect and of the handshake (Records,
 //            net/tls/records.h), and with DeadlineExceeded when the handshake takes longer than the context's
