@@ -82,7 +82,7 @@ class Transport {
   http::SharedClient* shared_ = nullptr;
 };
 
-// The credential of one security scheme. It is a value, whose copies share its provider.
+// The credential of one security scheme. A Credential is a value; all copies of a Credential share its provider.
 class Credential {
  public:
   // The provider is called for each call, with the scopes that the operation requires; if the provider fails, the call
@@ -151,8 +151,8 @@ class Streamed {
  public:
   R& result() noexcept { return result_; }
   const R& result() const noexcept { return result_; }
-  // Like ClientStream::read(), returns an empty chunk at the end of the body; also returns one if result() already has
-  // the body.
+  // Returns the next chunk, as ClientStream::read() does. The chunk is empty at the end of the body, or if result()
+  // already has the body.
   Task<Chunk> read() {
     if (!stream_) co_return Chunk();
     co_return co_await stream_->read();
@@ -185,8 +185,8 @@ struct ValueOfCall {
   }
 };
 
-// Generated code uses this because of a compiler bug: GCC 12 destroys an aggregate twice when it is created within an
-// awaiting expression (task/compiler_test.cc).
+// Generated code uses this function because of a compiler bug: GCC 12 destroys an aggregate twice when it is created
+// within an awaiting expression (task/compiler_test.cc).
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_trivially_destructible_v<T>,

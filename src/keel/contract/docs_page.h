@@ -5,13 +5,13 @@
 //   contract::mount_documentation(router.group("/v1"), document, {.page_path = "/reference"});
 //
 // The page uses one script and one style sheet, which are part of the program, so a browser loads nothing from another
-// host. It shows the document's contents as text, never as HTML. The page's Content-Security-Policy allows no inline
-// script, and allows requests only to the service's own origin and to the origins in `origins`.
+// host. The page shows the document's contents as text, never as HTML. The page's Content-Security-Policy allows no
+// inline script, and allows requests only to the service's own origin and to the origins in `origins`.
 //
-// The document, the page, its script and its style sheet support GET and HEAD, with an entity tag and status 304. All
-// of them except the page are compressed with gzip for clients that accept it. The names of the script and the style
-// sheet contain a hash of their content, so browsers may cache them forever. Addresses in the page are relative, so the
-// page also works below the prefix of a group or of a proxy.
+// The document, the page, its script and its style sheet support GET and HEAD, with an entity tag and status 304. Each
+// of these files except the page is compressed with gzip for clients that accept gzip. The names of the script and the
+// style sheet contain a hash of their content, so browsers may cache them forever. Addresses in the page are relative,
+// so the page also works below the prefix of a group or of a proxy.
 //
 // Lifetime: the texts of `document` are kept as views, so they must be literals or outlive the router.
 // Errors:   a malformed origin, and a path that does not begin with '/' or that contains anything but letters, digits
@@ -40,8 +40,8 @@ struct Document {
 struct DocumentationOptions {
   std::string document_path = "/openapi.json";  // If empty, neither the document nor the page is served.
   std::string page_path = "/docs";              // If empty, the page is not served.
-  // Origins, such as "https://api.example.com", to which the page may send requests in addition to the service's own.
-  // The page lists all servers of the document, but can reach only these origins and the service itself.
+  // Origins, such as "https://api.example.com", to which the page may send requests in addition to the origin of the
+  // service. The page lists all servers of the document, but can reach only these origins and the service itself.
   std::vector<std::string> origins = {};
   // Whether pages of every site may read the document: Access-Control-Allow-Origin: *.
   bool any_origin = false;

@@ -66,12 +66,12 @@ struct ReceivedForm {
   Form others = Form::Either;  // The form of the fields that are not in `fields`, if such fields are kept.
   Undeclared undeclared = Undeclared::Skipped;
   bool is_required = true;
-  // The offset of the struct for the fields within the operation's request struct.
+  // The offset, within the operation's request struct, of the struct for the fields of the form.
   std::size_t offset = 0;
   internal::ReadField read = nullptr;     // field_reader<…>; null if the form has no fields.
   void* (*room)(void* member) = nullptr;  // room<…> if the body is optional (input.h); else null.
 };
-// The value of ReceivedForm::read for the function `read`, a read_json().
+// The value of ReceivedForm::read that calls `read`, which must be an overload of read_json().
 template <auto read>
 inline constexpr internal::ReadField field_reader = &internal::ReadBy<read>::field;
 
@@ -139,7 +139,7 @@ struct File {
   std::string_view content_type;  // The type that the client has sent; "text/plain" if it has sent none.
 };
 
-// The files of one request. `Name` is the enum of the files' property names. This is a value, and a view of the
+// The files of one request. `Name` is the enum of the files' property names. A Files is a value that refers to the
 // request.
 template <class Name>
 class Files {

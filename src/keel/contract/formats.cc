@@ -57,7 +57,7 @@ bool is_time(std::string_view text) noexcept {
 // The units of a duration must have the order of `units`, and none may be left out between the first and the last one:
 // "M" may follow "Y", but "D" may not.
 bool takes_units(std::string_view& text, std::string_view units) noexcept {
-  std::size_t next = units.npos;  // Any unit may be the first.
+  std::size_t next = units.npos;  // A duration may begin with any unit.
   while (!text.empty() && is_digit(text.front())) {
     const auto last = std::find_if_not(text.begin(), text.end(), is_digit);
     if (last == text.end()) return false;
@@ -128,7 +128,7 @@ bool is_ipv6(std::string_view text) noexcept {
   return is_shortened ? groups < 8 : groups == 8;
 }
 
-// Whether an A-label encodes at least one code point that is not in ASCII; decodes by RFC 3492 §6.2, but produces no
+// Whether an A-label encodes at least one code point that is not in ASCII; decodes as in RFC 3492 §6.2, but produces no
 // output.
 bool is_punycode(std::string_view text) noexcept {
   const std::size_t last = text.rfind('-');

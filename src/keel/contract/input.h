@@ -63,7 +63,7 @@ struct Received {
   Parameter parameter;
   // The offset of the parameter's member in the struct that the operation takes.
   std::size_t offset;
-  void (*take)(Input& in, const Received& received, void* member);  // One of the functions take_…() below.
+  void (*take)(Input& in, const Received& received, void* member);  // One of the take_…() functions below.
   Complaint (*check)(const void* value) = nullptr;                  // For take_value(): checked<…>.
   Form form =
       // The form of the text, or of a list's elements; for an object, the form of the members that are not in `fields`.

@@ -12,7 +12,7 @@
 // everywhere except in a header.
 //
 // Result:   finish() returns the request, or InvalidArgument for the first value that its style cannot express: the
-//           server would read another value. Such values are:
+//           server would read another value. The values that a style cannot express are:
 //           - an empty parameter or label of a path;
 //           - a '|' in an element of pipeDelimited, a blank in an element of spaceDelimited;
 //           - a text in a header that has blanks at its beginning or end, or control characters;

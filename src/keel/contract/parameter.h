@@ -32,7 +32,7 @@ enum class Form : std::uint8_t {
   Bare,      // A number, true or false; also null, if the value may be null.
   Either,    // A number, true, false or null if the text looks like one of them; otherwise a string.
   File,      // A string that contains the file's bytes in base64.
-  TextList,  // This and the next four forms are lists. Their elements have one of the forms above, or are JSON.
+  TextList,  // This and the next four forms are lists. The elements of a list have one of the forms above, or are JSON.
   BareList,
   EitherList,
   FileList,

@@ -12,8 +12,8 @@
 // Errors:   those of http::Router::add(): a pattern that is malformed or already exists is a bug, which aborts.
 // Lifetime: a value that contains a view of the router.
 // Threads:  as for the router: a single thread, before the server starts.
-// Cost:     a request runs two tasks: the task of its operation, and a task that awaits it. The arguments are allocated
-//           in the request's arena.
+// Cost:     a request runs two tasks: the task of its operation, and a task that awaits the task of the operation. The
+//           arguments are allocated in the request's arena.
 
 #pragma once
 

@@ -138,7 +138,7 @@ struct ObjectRules {
 
 // The keywords that combine schemas.
 struct Combination {
-  Schemas all_of = {};  // The target of a $ref is one of these schemas, too.
+  Schemas all_of = {};  // The target of a $ref is one of the schemas in `all_of`.
   Schemas any_of = {};
   Schemas one_of = {};
   const Schema* none_of = nullptr;  // `not`
@@ -162,7 +162,7 @@ struct Schema {
   static constexpr std::uint8_t null_bit = 1;
   static constexpr std::uint8_t boolean_bit = 2;
   static constexpr std::uint8_t integer_bit = 4;
-  // This bit is for numbers that are not integers; integer_bit is for those that are.
+  // This bit is for numbers that are not integers; integer_bit is for integers.
   static constexpr std::uint8_t number_bit = 8;
   static constexpr std::uint8_t string_bit = 16;
   static constexpr std::uint8_t list_bit = 32;

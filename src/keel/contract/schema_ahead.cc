@@ -90,7 +90,7 @@ bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
     has_room = wrong.add(std::move(moved));
     if (!has_room) break;
   }
-  // `wrong` is full now, because `found` was full. Adding one more violation makes wrong.has_more() true.
+  // `wrong` is full at this point, because `found` was full. Adding one more violation makes wrong.has_more() true.
   if (has_room && found.has_more()) has_room = wrong.add({});
   if (!has_room) {
     in.peek();

@@ -80,7 +80,7 @@ class Executor {
   List<Link>& waiting() noexcept { return waiting_; }
 
  protected:
-  // Runs `job` with discards() true. Returns how many jobs have called discards() and got true.
+  // Runs `job`, and discards() returns true during the run. Returns how many jobs have called discards() and got true.
   static std::size_t discard(Job& job) noexcept;
   friend class DelayedJobs;
 

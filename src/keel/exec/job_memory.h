@@ -5,7 +5,7 @@
 // 64 at a time. A thread that only makes jobs therefore gets back the blocks of jobs that other threads have run, and
 // after a while no block comes from the heap. Memory that was once in use is kept for the life of the process.
 //
-// Errors:  out of memory throws std::bad_alloc, as operator new does.
+// Errors:  if memory runs out, job_allocate() throws std::bad_alloc, as operator new does.
 // Threads: both functions may be called on any thread.
 // Cost:    two loads and a store; a lock for every 64 blocks. Under AddressSanitizer every call goes to malloc, so that
 //          misuse is found.

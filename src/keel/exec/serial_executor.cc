@@ -16,8 +16,8 @@ constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-// A delayed job: waits in the executor below until it is due, and is then posted here. The executor below keeps this
-// job until this job has run there, even if the SerialExecutor no longer exists.
+// A delayed job: first waits in the executor below until it is due, and is then posted to the SerialExecutor. The
+// executor below keeps the delayed job until it has run the delayed job, even if the SerialExecutor no longer exists.
 struct SerialExecutor::Delayed final : Job, Link {
   Delayed(SerialExecutor& s, Job& j) noexcept : Job(&run_below), serial(s), job(j) {}
 
@@ -137,7 +137,7 @@ void SerialExecutor::discard_delayed() noexcept {
       arriving.push_back(*link);
       continue;
     }
-    // `delayed` may already be destroyed, but not its job.
+    // `delayed` may already be destroyed, but its job still exists.
     job.next = nullptr;
     *last = &job;
     last = &job.next;
@@ -173,7 +173,8 @@ void SerialExecutor::take_turn() noexcept {
 void SerialExecutor::end_turn(std::unique_lock<std::mutex>& lock) noexcept {
   if (first_ == nullptr) {
     has_turn_ = false;
-    // Notifies under the lock, because the thread that waits for this may destroy the executor once the lock is free.
+    // Notifies under the lock, because the thread that waits for this notification may destroy the executor once the
+    // lock is free.
     idle_.notify_all();
     return;
   }

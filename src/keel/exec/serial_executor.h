@@ -7,7 +7,7 @@
 // While a job of a SerialExecutor runs, the SerialExecutor is the current executor. Many SerialExecutors may share one
 // executor below them; each runs at most 64 jobs and then goes to the end of that executor's queue.
 //
-// A delayed job waits for its due time in the executor below and is then posted here.
+// A delayed job first waits in the executor below until it is due, and is then posted to the SerialExecutor.
 //
 // Errors:   offer(), and with it execute() and submit(), rejects a job when `queue_max` jobs wait; offer_after(), and
 //           with it execute_after() and submit_after(), rejects a job when `queue_max` delayed jobs wait, or when the
@@ -19,8 +19,8 @@
 //           SerialExecutor; the other jobs still run one at a time.
 // Cost:     posting a job takes a short lock, and running the job takes another. Each burst of jobs takes one job in
 //           the executor below. No allocation. A delayed job takes a block of job memory (exec/job_memory.h), in
-//           addition to its cost in the underlying executor. That executor keeps an entry for the job until the job's
-//           due time, even if the SerialExecutor has discarded the job.
+//           addition to its cost in the underlying executor. The underlying executor keeps an entry for the job until
+//           the job's due time, even if the SerialExecutor has discarded the job.
 
 #pragma once
 

@@ -43,7 +43,7 @@ namespace keel {
 
 namespace internal {
 
-// Only a test that runs the operations in every order passes another argument.
+// Only a test that runs the operations in every order passes another template argument.
 template <class Atomics = StandardAtomics>
 class BasicSubmission : public Job {
  public:
@@ -61,13 +61,14 @@ class BasicSubmission : public Job {
   bool cancel() noexcept;
   // Makes the end of the job notify `listener`. False: the job is already done.
   bool listen(Listener& listener) noexcept;
-  // Makes the end of the job not notify `listener`. False: `listener` was already notified, or is being notified at
-  // this moment.
+  // Prevents `listener` from being notified when the job ends. False: `listener` was already notified, or is being
+  // notified at this moment.
   bool forget(Listener& listener) noexcept;
-  // If called on a thread of the job's executor, runs the job here when it is due and has not begun. True: the job has
-  // run here.
+  // If called on a thread of the job's executor, runs the job inside this call when the job is due and has not begun.
+  // True: the job has run inside this call.
   bool help() noexcept;
-  // The time before which help() does not run the job here; never() when this thread must not run it at all.
+  // The time before which help() does not run the job on this thread; never() when this thread must not run the job at
+  // all.
   Instant helps_at() const noexcept;
   // Releases the handle's share.
   void release() noexcept;
@@ -101,7 +102,7 @@ class BasicSubmission : public Job {
   Error error_{Code::Cancelled, "the job was cancelled before it began"};
   Atomic<bool> is_claimed_{false};  // True: a thread is running or cancelling the job, or has run or cancelled it.
   bool has_value_ = false;
-  Atomic<unsigned char> owners_{2};  // The executor and the handle.
+  Atomic<unsigned char> owners_{2};  // Two owners: the executor and the handle.
 };
 
 extern template class BasicSubmission<>;
@@ -368,7 +369,7 @@ auto submit_all(E& executor, Callables&& callables, How... how) {
   return handles;
 }
 
-// Waits until all of `handles`, a range, are done. False: they are not all done at `deadline`.
+// Waits until all of `handles`, a range, are done. False: at `deadline`, at least one of the handles is not done.
 template <class Handles>
 bool wait_all(Handles&& handles, Instant deadline = Instant::never(),
               std::source_location place = std::source_location::current()) {

@@ -63,7 +63,8 @@ struct ThreadPoolOptions {
   std::string name = "pool";  // Prefix of the thread names ("name-0", …); the system shows 15 characters.
   // How many jobs run at the same time; for an elastic pool, the number of threads that it keeps.
   int threads = 1;
-  // More than `threads` makes the pool elastic, up to this number of threads. Each thread takes memory for its stack.
+  // A number above `threads` makes the pool elastic, with up to `threads_max` threads. Each thread takes memory for its
+  // stack.
   int threads_max = 0;
   std::size_t queue_max = 1024;  // How many jobs may wait; a longer queue means a longer wait.
   WhenFull when_full = WhenFull::Refuse;
@@ -78,12 +79,13 @@ struct ThreadPoolOptions {
   std::vector<int> cpus = {};
   // Called with the times for which a job waited and ran, on the thread that ran it. Jobs are sampled, by following one
   // at a time through the queue: every job while jobs are long, one in 64 while they take less than 10 us. Jobs that
-  // ran in the caller, which did not wait, are sampled in the same way. Several threads may call `measured`
-  // concurrently. Null: nothing is measured.
+  // ran on the thread of the caller did not wait; these jobs are sampled in the same way. Several threads may call
+  // `measured` concurrently. Null: nothing is measured.
   Function<void(Duration wait, Duration run)> measured = {};
-  // This executor runs the jobs, one after the other, in place of threads; a simulation uses it for its pool. `threads`
-  // and `cpus` are then ignored, nothing is measured, drain() does not wait, and stop() runs the jobs that have not run
-  // yet on its caller's thread. All calls are on the executor's thread; the executor outlives the pool.
+  // This executor runs the jobs, one after the other, in place of threads; a simulation uses it for its pool. With an
+  // executor, `threads` and `cpus` are ignored, nothing is measured, drain() does not wait, and stop() runs the
+  // remaining jobs on the thread that calls stop(). All calls are on the executor's thread; the executor outlives the
+  // pool.
   Executor* executor = nullptr;
 };
 
@@ -95,7 +97,8 @@ class ThreadPool final : public Executor {
   void post(Job& job) noexcept override { post(job, Priority::Normal); }
   void post(Job& job, Priority priority) noexcept;
   void post_all(Job& first, Job& last) noexcept override;
-  // False: `job` will not run: `queue_max` jobs wait already and `when_full` rejects, or the pool has been stopped.
+  // False: `job` will not run, because the pool has been stopped, or because `queue_max` jobs wait already and
+  // `when_full` says to reject the job.
   bool offer(Job& job) noexcept override { return offer(job, Priority::Normal); }
   bool offer(Job& job, Priority priority) noexcept;
   // Queues all of the jobs or none. More than `queue_max` jobs in one call are always rejected, unless the caller runs
@@ -104,7 +107,8 @@ class ThreadPool final : public Executor {
     return offer_all(first, last, count, Priority::Normal);
   }
   bool offer_all(Job& first, Job& last, std::size_t count, Priority priority) noexcept;
-  // Queues like offer(), but always rejects when the queue is full: for callers that must neither wait nor run the job.
+  // Adds the job to the queue as offer() does, but always rejects the job when the queue is full: for callers that must
+  // neither wait nor run the job.
   bool try_post(Job& job, Priority priority = Priority::Normal) noexcept;
   // False when `queue_max` delayed jobs wait already, the pool has been stopped, there is no memory, or the thread for
   // the clock cannot be started.
@@ -116,11 +120,11 @@ class ThreadPool final : public Executor {
   // The pool stays open; the call also waits for jobs that are posted in the meantime.
   bool drain(Duration limit);
   // Accepts no more jobs, runs the waiting jobs, then ends and joins the threads. Delayed jobs that are not due are
-  // discarded immediately (Executor::discards), other jobs if they have not begun after `limit`. A running job cannot
-  // be ended, so stop() waits for it. Returns the number of discarded jobs. A discarded job of submit() has the result
-  // Cancelled, and so has a task that resume_on() is moving here; a callable of execute() is dropped; jobs posted in
-  // other ways run anyway. Idempotent. Like drain(), stop() throws a Bug (base/bug.h) on a thread of the pool. Posting
-  // after stop() is a bug.
+  // discarded immediately (Executor::discards); other jobs are discarded if they have not begun after `limit`. A
+  // running job cannot be ended, so stop() waits for it. Returns the number of discarded jobs. A discarded job of
+  // submit() has the result Cancelled, and so has a task that resume_on() is moving here; a callable of execute() is
+  // dropped; jobs posted in other ways run anyway. Idempotent. Like drain(), stop() throws a Bug (base/bug.h) on a
+  // thread of the pool. Posting after stop() is a bug.
   std::size_t stop(Duration limit = Duration::forever());
 
   const std::string& name() const noexcept;
@@ -129,7 +133,7 @@ class ThreadPool final : public Executor {
   std::size_t queued() const noexcept;      // Jobs that wait.
   int running() const noexcept;             // How many threads of the pool run jobs.
   std::uint64_t executed() const noexcept;  // Jobs that have returned, since the beginning.
-  // How many of the executed jobs ran in their caller (WhenFull::RunInCaller).
+  // How many of the executed jobs ran on the thread of the caller (WhenFull::RunInCaller).
   std::uint64_t ran_in_caller() const noexcept;
   std::uint64_t refused() const noexcept;    // Jobs that were rejected.
   std::uint64_t discarded() const noexcept;  // Jobs that were discarded by stop().

@@ -156,8 +156,8 @@ int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share)
       op.offset = 0;
     }
     if (sent >= 0 || errno == EINTR) continue;
-    // The segments are larger than the packets of the route, or the route does not support segmentation. Therefore each
-    // segment is sent separately from now on.
+    // The segments are larger than the packets of the route, or the route does not support segmentation. Therefore,
+    // from now on each segment is sent separately.
     const bool was_cut_up = messages[0].msg_hdr.msg_control != nullptr;
     if (was_cut_up && (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
       op.by_hand = true;

@@ -57,12 +57,12 @@ class DatagramBatch {
 };
 
 // Sends the remaining datagrams of `op`, beginning at op.sent and op.offset. Returns 0 if all datagrams were sent,
-// EAGAIN if the socket has no room, or the errno with which the next datagram failed. Adds the number of its system
-// calls to `calls`.
+// EAGAIN if the socket has no room, or the errno with which the next datagram failed. Adds to `calls` the number of
+// system calls that this function makes.
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept;
-// Does the same, but sends no more than `share` allows. Subtracts from `share` the number of sent bytes, and 4 KiB for
-// each message. Returns share_is_used when the share is used up; the remaining datagrams then have to be sent after
-// other operations have had their turn.
+// Does what the function above does, but sends no more than `share` allows. Subtracts from `share` the number of sent
+// bytes, and 4 KiB for each message. Returns share_is_used when the share is used up; the remaining datagrams then have
+// to be sent after other operations have had their turn.
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share) noexcept;
 inline constexpr int share_is_used = -1;
 // The value of `op.result` after send_datagrams() has returned `error`.
@@ -73,8 +73,8 @@ inline int result_of(const SendDatagrams& op, int error) noexcept {
 inline int result_of_cancelled(const Op& op) noexcept {
   return op.kind == Kind::SendDatagrams ? result_of(static_cast<const SendDatagrams&>(op), ECANCELED) : -ECANCELED;
 }
-// Whether it makes sense to wait for room. It makes no sense for an unconnected Unix socket, because poll(2) does not
-// know how much room the receiver has.
+// Whether it makes sense to wait for room. Waiting makes no sense for an unconnected Unix socket, because poll(2) does
+// not know how much room the receiver has.
 bool waits_for_room(const SendDatagrams& op) noexcept;
 
 }  // namespace keel::io

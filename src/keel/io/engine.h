@@ -45,8 +45,8 @@ class Engine : public Sockets {
   virtual void resume(Receive& op) noexcept = 0;
   // Ends a pending Receive, paused or not, without losing bytes: done() is called for all bytes that were received
   // until then, and finally with -ECANCELED, or with the end of the stream if the stream had already ended. Bytes that
-  // arrive later are delivered to the next Receive on the descriptor. The end of the stream is also reported to that
-  // Receive, even if it was reported before.
+  // arrive later are delivered to the next Receive on the descriptor. The next Receive also reports the end of the
+  // stream, even if that end was reported before.
   virtual void end_receive(Receive& op) noexcept = 0;
 
   // Call it inside done() of a Receive to keep the received bytes after done() returns, until release().
@@ -65,9 +65,9 @@ class Engine : public Sockets {
   // Makes the running wait() return early, or the next wait() if none is running. May be called on any thread.
   virtual void wake() noexcept = 0;
 
-  // Submits queued operations, as wait() does. Call it during a long event-loop iteration, so that the operations need
-  // not wait for the end of the iteration. Call it also after the last iteration of a loop, so that queued closes, and
-  // queued wake-ups for other workers, are submitted.
+  // Submits queued operations, as wait() does. Call it during a long event-loop iteration, so that the queued
+  // operations need not wait for the end of the iteration. Call it also after the last iteration of a loop, so that
+  // queued closes, and queued wake-ups for other workers, are submitted.
   virtual void flush() noexcept {}
 
   // Wakes `other` as other.wake() does, but must be called on the thread that owns this engine. The wake-up may be

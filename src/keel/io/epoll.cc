@@ -28,7 +28,7 @@ constexpr std::uint32_t default_receive_bytes = 64 * 1024;
 // If at most this many bytes are held, they are copied; otherwise the whole buffer is handed over.
 constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
-// How many reads one stream may make before others get their turn: 128 KiB hold thousands of small requests.
+// How many reads a stream may make before other streams get their turn: 128 KiB hold thousands of small requests.
 constexpr int reads_per_turn = 2;
 constexpr std::size_t send_bytes_max = turn_share;  // The maximum number of bytes in one system call.
 constexpr int accepts_per_turn = 256;
@@ -214,7 +214,7 @@ class EpollEngine final : public SystemEngine {
     at.in = &op;
     if (op.kind == Kind::Accept) at.shared = static_cast<Accept&>(op).shared;
     if (!at.registered) {
-      // Registering a descriptor that is ready already also makes epoll report it.
+      // Registering a descriptor also makes epoll report it if it is already ready.
       if (const int error = add(op.fd, at)) complete_later(op, -error);
     } else if (at.readable) {
       make_ready(op);
@@ -272,7 +272,7 @@ class EpollEngine final : public SystemEngine {
     begin_file(op);
     submit_to_threads(op);
   }
-  // Registers the descriptor only while `op` waits; its owner may close it afterwards without notifying Keel.
+  // Registers the descriptor only while `op` waits: afterwards the owner may close it without notifying Keel.
   void submit_ready(Ready& op, Descriptor& at) noexcept {
     op.pending = true;
     if (at.in != nullptr || at.registered) return complete_later(op, -EBUSY);
@@ -442,7 +442,7 @@ class EpollEngine final : public SystemEngine {
       finish(op, count);
       return 1;
     }
-    // If there were fewer datagrams than the batch has room for, none is left, and epoll reports new arrivals.
+    // If there were fewer datagrams than the batch has room for, no datagram is left, and epoll reports new arrivals.
     const bool drained = count < datagrams_read_max;
     if (drained) descriptors_.at(fd).readable = false;
     int shown = 0;
@@ -491,7 +491,7 @@ class EpollEngine final : public SystemEngine {
   }
 
   static bool is_to_wait(int error) noexcept { return error == EAGAIN || error == share_is_used; }
-  // Continues the send when the socket has room, or in the next dispatch(). Returns 0, or an errno if it cannot wait.
+  // Continues the send when the socket has room, or in the next dispatch(). Returns 0, or an errno if that fails.
   int send_later(Op& op, Descriptor& at, int why) noexcept {
     if (why == EAGAIN) return at.out_wanted ? 0 : wait_writable(op, at);
     at.out = &op;
@@ -637,7 +637,7 @@ class EpollEngine final : public SystemEngine {
   const std::uint32_t receive_bytes_;
   char* buffer_;
   EpollDescriptors descriptors_;
-  Instant timeout_at_ = Instant::never();  // When the timer fires; never(): the timer is not set.
+  Instant timeout_at_ = Instant::never();  // The time at which the timer fires; never(): the timer is not set.
   epoll_event events_[events_max];
 };
 

@@ -19,7 +19,8 @@
 // Ownership: owns its descriptor; movable while no operation is in progress. The destructor closes the descriptor
 //            without a sync.
 // Lifetime:  the file and the buffers must live until the operation completes.
-// Threads:   the worker it was made on. Opening, renaming or removing a file elsewhere throws a Bug (base/bug.h).
+// Threads:   the worker it was made on. Opening, renaming or removing a file on a thread that is not a worker throws a
+//            Bug (base/bug.h).
 // Cancel:    an operation that has not begun does not take place; an operation that has begun is completed and reports
 //            its own result. Therefore a task that waits for a disk cannot be ended while the disk hangs.
 // Cost:      with io_uring, an operation needs no separate system call, except an open; a page that is in memory is

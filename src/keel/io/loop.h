@@ -14,8 +14,8 @@
 //           thread, post() takes two stores. On another thread, post() takes two atomic exchanges and, when the loop
 //           may be waiting, one wake-up for all jobs posted in the meantime. Between workers on io_uring, the wake-up
 //           needs no system call of its own: it is submitted with the other operations at the end of the posting
-//           worker's iteration. If another thread posts before that wake-up is submitted, that thread wakes the loop
-//           itself.
+//           worker's iteration. If another thread posts before this wake-up is submitted, the other thread itself wakes
+//           the loop.
 
 #pragma once
 
@@ -33,8 +33,8 @@ namespace keel::io {
 
 class Loop final : public Executor, public Host {
  public:
-  // `outside` provides the clock, the calendar, the key of the loop's random numbers, and threads. It is Host::system()
-  // or the simulation.
+  // `outside` provides the clock, the calendar, the key of the loop's random numbers, and threads. `outside` is
+  // Host::system() or the simulation.
   Loop(std::unique_ptr<Engine> engine, Host& outside, int index = 0);
   ~Loop() override;
 
@@ -45,9 +45,9 @@ class Loop final : public Executor, public Host {
   void run();
   // Runs one iteration that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
   int turn(Instant until);
-  // Call it after the last run(): runs iterations until there is nothing more to do, for at most 0.1 s. Descriptors
-  // that were closed in the last iterations are really closed only by finish(), because their pending operations have
-  // to be cancelled first.
+  // Call it after the last run(): runs iterations until there is nothing more to do, for at most 0.1 s. The kernel
+  // closes a descriptor that was closed in one of the last iterations only during finish(), because the pending
+  // operations on the descriptor have to be cancelled first.
   void finish();
   // Ends run() after the current iteration. Any thread.
   void stop() noexcept;

@@ -46,7 +46,7 @@ enum class Kind : std::uint8_t {
 // Whether operations of this kind work on files.
 constexpr bool is_of_file(Kind kind) noexcept { return kind >= Kind::Open; }
 
-// Room in an operation for the state that its engine keeps about it. Only the engine reads it.
+// Room in an operation for the state that its engine keeps about it. Only the engine reads the room.
 template <std::size_t bytes, std::size_t alignment = 8>
 class EngineRoom {
  public:
@@ -81,9 +81,9 @@ struct Op : Link {  // The engine uses the link for its ready, starved and cance
   std::int32_t result = 0;  // Out: the result.
   const Kind kind;
   bool more : 1 = false;        // Out: true if this multishot operation stays submitted.
-  bool pending : 1 = false;     // The engine uses it: true from submit() until done() is called for the last time.
-  bool cancelling : 1 = false;  // The engine uses it: the operation is being cancelled.
-  bool armed : 1 = false;       // The engine uses it: the kernel has the operation.
+  bool pending : 1 = false;     // For the engine: true from submit() until done() is called for the last time.
+  bool cancelling : 1 = false;  // For the engine: the operation is being cancelled.
+  bool armed : 1 = false;       // For the engine: the kernel has the operation.
   bool paused : 1 = false;      // Receive: see Engine::pause.
   bool unhurried : 1 = false;   // See Send.
 };
@@ -92,7 +92,7 @@ struct Op : Link {  // The engine uses the link for its ready, starved and cance
 // Engine::hold(). result == 0: the peer finished writing (final). result < 0: an error (final).
 struct Receive : Op {
   explicit Receive(Done d) noexcept : Receive(Kind::Receive, d) {}
-  EngineRoom<14, 2> room;    // The room is in the padding after Op's last field, which saves two bytes.
+  EngineRoom<14, 2> room;    // Placed in the padding after Op's last field, which saves two bytes.
   char* data = nullptr;      // Out: the received bytes.
   std::uint32_t buffer = 0;  // Out: the engine's number of the buffer.
   static constexpr std::uint32_t none = 0xffffffff;
@@ -143,13 +143,14 @@ struct Datagram {
 // are sent in one iteration.
 struct SendDatagrams : Op {
   explicit SendDatagrams(Done d) noexcept : Op(Kind::SendDatagrams, d) {}
-  const OutgoingDatagram* datagrams = nullptr;  // In: must live until done.
+  const OutgoingDatagram* datagrams = nullptr;  // In: the datagrams, which must live until done().
   std::uint32_t count = 0;                      // In.
   // In: whether the socket is a Unix socket, for which the kernel ignores segmentation without an error.
   bool is_unix = false;
-  bool by_hand = false;    // The engine sets it: the kernel cannot segment on this route.
-  std::uint32_t sent = 0;  // The engine uses it: the number of datagrams that were sent completely.
-  std::size_t offset = 0;  // The engine uses it: sent bytes of the next datagram, if it is segmented.
+  bool by_hand = false;    // Set by the engine: the kernel cannot segment on this route.
+  std::uint32_t sent = 0;  // For the engine: the number of datagrams that were sent completely.
+  // For the engine: the number of sent bytes of the next datagram, if this datagram is segmented.
+  std::size_t offset = 0;
   EngineRoom<80> room;
 };
 
@@ -160,9 +161,10 @@ struct Accept : Op {
   explicit Accept(Done d) noexcept : Op(Kind::Accept, d) {}
   // In: other workers accept from the same socket; the workers take turns, and each arrival wakes one of them.
   bool shared = false;
-  // In, read before each wait. If true, no connection is taken from the kernel before done() has been called for the
-  // previous connection, so that cancel() inside done() leaves the other connections in the kernel's queue. If false,
-  // io_uring accepts all queued connections together, before the first done(); the other engines never do that.
+  // In: whether to accept one by one; the engine reads this member before each wait. If true, no connection is taken
+  // from the kernel before done() has been called for the previous connection, so that cancel() inside done() leaves
+  // the other connections in the kernel's queue. If false, io_uring accepts all queued connections together, before the
+  // first done(); the other engines never do that.
   bool one_by_one = false;
 };
 
@@ -175,8 +177,9 @@ struct Accept : Op {
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.
-  iovec* parts = nullptr;        // In: must live until done; the engine advances base and length as bytes are sent.
-  std::uint64_t sent = 0;        // The engine uses it: the number of bytes that were sent.
+  // In: the parts, which must live until done(); the engine advances base and length as bytes are sent.
+  iovec* parts = nullptr;
+  std::uint64_t sent = 0;  // For the engine: the number of bytes that were sent.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
 };
 
@@ -193,12 +196,12 @@ struct SendPart : Send {
 
 // Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). Submit it in place of a Send,
 // on a non-blocking socket. result: the total (INT32_MAX when it is more), less than `size` if the file ends earlier;
-// -EINVAL or -ESPIPE if `file` is not a plain file; after an error it is unknown how much the peer has received. The
-// worker blocks while pages that are not in memory are read; in one iteration, these are at most 256 KiB.
+// -EINVAL or -ESPIPE if `file` is not a plain file; after an error it is unknown how much the peer has received. While
+// pages that are not in memory are read, the worker blocks; in one iteration, at most 256 KiB are read.
 struct SendFile : Op {
   explicit SendFile(Done d) noexcept : Op(Kind::SendFile, d) {}
-  int file = -1;             // In: open for reading until done.
-  std::uint64_t offset = 0;  // In: where the part begins; the engine advances it.
+  int file = -1;             // In: the file, which must stay open for reading until done().
+  std::uint64_t offset = 0;  // In: the offset of the part; advanced by the engine.
   std::uint64_t size = 0;    // In: bytes.
   std::uint64_t sent = 0;    // Out: bytes that were sent.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
@@ -235,7 +238,7 @@ struct FileOp : Op {
 struct Open : FileOp {
   explicit Open(Done d) noexcept : FileOp(Kind::Open, d) {}
   const char* path = nullptr;        // In.
-  int flags = 0;                     // In: of open(2); O_CLOEXEC is added.
+  int flags = 0;                     // In: the flags of open(2); O_CLOEXEC is added.
   std::uint32_t permissions = 0644;  // In: permissions of a created file, before the process's umask is applied.
   // In: `path` is looked up from the folder `fd` and must not lead out of it, by "..", a link or a leading slash:
   // -EXDEV (openat2(2), RESOLVE_BENEATH). The file is opened only for reading. If O_NOFOLLOW is in `flags`, no part of
@@ -264,13 +267,13 @@ struct WriteAt : FileOp {
   iovec* parts = nullptr;        // In: the engine advances base and length as bytes are written.
   std::uint32_t part_count = 0;  // In: at most 64.
   iovec single = {};             // Room for the usual case, a single part.
-  std::uint64_t offset = 0;      // In: where to write; the engine advances it.
-  std::uint64_t written = 0;     // The engine uses it.
+  std::uint64_t offset = 0;      // In: the offset at which to write; advanced by the engine.
+  std::uint64_t written = 0;     // For the engine: the number of bytes that were written.
 };
 
-// When this operation completes, the bytes that were written before are on the disk. The operation is fdatasync(2), or
-// fsync(2) with `all`. A file's name belongs to its folder, which has to be opened with O_DIRECTORY and synced
-// separately.
+// When this operation completes, all bytes that were written to the file before this operation are on the disk. The
+// operation is fdatasync(2), or fsync(2) with `all`. A file's name belongs to its folder, which has to be opened with
+// O_DIRECTORY and synced separately.
 struct Sync : FileOp {
   explicit Sync(Done d) noexcept : FileOp(Kind::Sync, d) {}
   bool all = false;  // In.
@@ -279,7 +282,7 @@ struct Sync : FileOp {
 // Gets facts about a file: its kind, size, time and permissions.
 struct Status : FileOp {
   explicit Status(Done d) noexcept : FileOp(Kind::Status, d) {}
-  const char* path = nullptr;    // In. Null: the facts about `fd`.
+  const char* path = nullptr;    // In. Null: the operation gets the facts about the file `fd`.
   std::uint64_t size = 0;        // Out: bytes.
   std::int64_t modified_ns = 0;  // Out: in ns since 1970; 0 in the simulation.
   std::uint32_t mode = 0;        // Out: kind and permissions, as in st_mode.
@@ -305,12 +308,12 @@ struct Remove : FileOp {
   const char* path = nullptr;  // In.
 };
 
-// Bytes that are kept after done() returns. The bytes are at `data`, which may differ from their address during done().
-// Give the bytes back with Engine::release as soon as possible, because there are few buffers.
+// Bytes that are kept after done() returns. The bytes are at `data`; this address may differ from their address during
+// done(). Give the bytes back with Engine::release as soon as possible, because there are few buffers.
 struct Held {
   char* data = nullptr;
   std::uint32_t size = 0;
-  std::uint32_t buffer = Receive::none;  // The engine uses it.
+  std::uint32_t buffer = Receive::none;  // For the engine: its number of the buffer.
 };
 
 }  // namespace keel::io

@@ -5,9 +5,9 @@
 //     PQconsumeInput(connection);
 //   }
 //
-// Keel's streams and files do not need ready(), readable() and writable(). These functions are for libraries that do
-// input and output themselves, and that state the descriptor for which they wait. A wait is poll(2) for one descriptor.
-// A hang-up or an error counts as ready, and is reported by the library's next call.
+// Keel's streams and files do not need ready(), readable() and writable(). The three functions are for libraries that
+// do input and output themselves, and that tell the program which descriptor to wait for. A wait is poll(2) for one
+// descriptor. A hang-up or an error counts as ready, and is reported by the library's next call.
 //
 // Result:   ready() yields the events that occurred: POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield
 //           nothing.

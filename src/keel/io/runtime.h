@@ -58,9 +58,10 @@ class Runtime {
   // Waits until done() returns true, and then returns true; returns false after `limit`. Calls done() on this thread,
   // at least every 5 ms while the loops run.
   bool wait_until(FunctionRef<bool()> done, Duration limit);
-  // Stops every loop and joins its thread. Descriptors that were closed on a loop are really closed afterwards, because
-  // the loop keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not
-  // run by then are discarded. Idempotent. The loops exist until the Runtime is destroyed.
+  // Stops every loop and joins its thread. When stop() returns, the kernel has closed the descriptors that were closed
+  // on a loop, because the loop keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Jobs
+  // that are posted, but have not run when the loop ends, are discarded. Idempotent. The loops exist until the Runtime
+  // is destroyed.
   void stop() noexcept;
 
  private:

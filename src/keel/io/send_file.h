@@ -23,7 +23,8 @@ namespace keel::io {
 // The outcome of one call: `op` is complete and op.result is set, the socket is full, or more bytes can be sent.
 enum class Share : std::uint8_t { Last, Waits, More };
 
-// Sends at most 256 KiB, and adds the number of its calls to `system_calls`. `op` is not submitted to an engine.
+// Sends at most 256 KiB, and adds to `system_calls` the number of system calls that this function makes. `op` is not
+// submitted to an engine.
 Share send_share(SendFile& op, std::uint64_t& system_calls) noexcept;
 
 }  // namespace keel::io

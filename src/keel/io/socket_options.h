@@ -9,8 +9,8 @@
 // listener or a socket for datagrams.
 //
 // Errors:  InvalidArgument for a value out of range, Unsupported for an option that the socket does not have, NotFound
-//          for an interface that does not exist; in this case, the options that precede the failing option in
-//          SocketOptions have already been set.
+//          for an interface that does not exist. If an option fails, the options that precede it in SocketOptions have
+//          already been set.
 // Cost:    a system call per value, four for keep_alive, two for an IP option of an IPv6 socket, and two more in each
 //          call.
 // Source:  tcp(7), udp(7), ip(7), ipv6(7), socket(7).
@@ -53,8 +53,8 @@ struct SocketOptions {
   // IP_TOS, IPV6_TCLASS: 0 to 255; the upper six bits are the DSCP (RFC 2474); with TCP, the system itself sets the
   // lower two.
   std::optional<int> traffic_class = {};
-  // SO_BROADCAST: sending to a broadcast address is permitted; otherwise it fails with PermissionDenied. This option
-  // and all options after it are for UDP.
+  // SO_BROADCAST: whether sending to a broadcast address is permitted. If it is not permitted, the send fails with
+  // PermissionDenied. This option and all options after it are for UDP.
   std::optional<bool> broadcast = {};
   // The maximum number of routers that a datagram to a multicast group may pass, 0 to 255; usually 1. With 0, the
   // datagram does not leave this machine.
@@ -68,8 +68,8 @@ struct SocketOptions {
 
 // Options of a socket for datagrams, set when it is created. An IPv6 socket sends and receives only IPv6 (IPV6_V6ONLY).
 struct DatagramOptions {
-  // The address to which others send; port 0: the system chooses the port. Empty: the system chooses the address at the
-  // first send.
+  // The address to which other sockets send; port 0: the system chooses the port. Empty: the system chooses the address
+  // at the first send.
   Address bind = {};
   // The only peer to send to and receive from; its ICMP errors are reported. Empty: any peer.
   Address connect = {};
@@ -93,13 +93,13 @@ struct ListenOptions {
   int send_buffer_bytes = 0;     // SO_SNDBUF, inherited; 0: the system's default, which grows automatically.
   int receive_buffer_bytes = 0;  // SO_RCVBUF, inherited; 0: the system's default, which grows automatically.
   // TCP_USER_TIMEOUT, inherited: how long a peer may leave sent bytes unacknowledged, or accept none of the bytes that
-  // wait to be sent. After that time its connection ends with ETIMEDOUT, even if close() was called before. Whole
+  // wait to be sent. After that time the connection ends with ETIMEDOUT, even if close() was called before. Whole
   // milliseconds. Zero: the system's default (about 15 min). No effect on Unix sockets.
   Duration user_timeout = {};
   int inherited = -1;  // An existing listening socket to use: it is duplicated, and nothing is bound.
-  // A listener on "[::]" also accepts IPv4, so that no second listener for "0.0.0.0" is needed. Its IPv4 peers then
-  // have addresses such as [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: only IPv6, whatever net.ipv6.bindv6only says
-  // (IPV6_V6ONLY).
+  // A listener on "[::]" also accepts IPv4, so that no second listener for "0.0.0.0" is needed. The IPv4 peers of a
+  // listener on "[::]" have addresses such as [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: only IPv6, whatever
+  // net.ipv6.bindv6only says (IPV6_V6ONLY).
   bool dual_stack = false;
   // True, for a keel::Listener: other workers accept from the same socket. The workers take turns, and each
   // arrival wakes one of them.
@@ -108,9 +108,9 @@ struct ListenOptions {
   // the same bytes may arrive twice, so use it only for requests that may be repeated. With 0, or where the system does
   // not allow Fast Open (net.ipv4.tcp_fastopen & 2), connections are made as usual.
   int fast_open = 0;
-  // For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may connect). They do not
-  // depend on the umask, and hold from the moment when the socket exists. 0: the permissions that the umask leaves.
-  // InvalidArgument for a Unix socket without a path, to which every process may connect; ignored for TCP.
+  // For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may connect). The permissions
+  // do not depend on the umask, and hold from the moment when the socket exists. 0: the permissions that the umask
+  // leaves. InvalidArgument for a Unix socket without a path, to which every process may connect; ignored for TCP.
   std::uint32_t socket_mode = 0;
 };
 
@@ -123,8 +123,8 @@ struct ConnectOptions {
   bool fast_open = false;
 };
 
-// Functions for programs without an engine. The sockets that they create do not block and are closed at exec; their
-// errors are those of the corresponding functions of Engine. datagrams.h has the function for datagrams.
+// Functions for programs without an engine. The sockets that these functions create do not block and are closed at
+// exec. The errors are those of the corresponding functions of Engine. The function for datagrams is in datagrams.h.
 Result<int> system_stream(int family, const ConnectOptions& options);
 Result<int> system_listener(const Address& address, const ListenOptions& options);
 Result<> system_set_options(int fd, const SocketOptions& options);

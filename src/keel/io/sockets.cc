@@ -55,7 +55,7 @@ const char* path_of(const Address& address) noexcept {
   return *path != '\0' ? path : nullptr;
 }
 
-// Locks the folder of a Unix socket's path from the check for an existing socket until the new one is listening.
+// Locks the folder of a Unix socket's path, from the check for an existing socket until the new socket is listening.
 // Without the lock, the second of two processes that find the same abandoned socket would remove the socket of the
 // first; and a socket that is bound but not yet listening looks abandoned.
 class FolderLock {
@@ -105,7 +105,8 @@ Result<> restore_mode(const char* path, std::uint32_t mode) {
 
 // Whether the path of a Unix socket exists and no process listens there, as after a crash.
 bool is_abandoned(const Address& address, int type) {
-  // Connecting to a file that is not a socket fails in the same way, and such a file must not be removed.
+  // Connecting to a file that is not a socket also fails with ECONNREFUSED, but a file of another kind must not be
+  // removed.
   struct stat facts{};
   if (::stat(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path, &facts) != 0) return false;
   if (!S_ISSOCK(facts.st_mode)) return false;
@@ -155,7 +156,7 @@ Result<> prepare_inherited(int fd, const ListenOptions& options) {
   const int flags = fcntl(fd, F_GETFL);
   if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return Error::from_errno("fcntl", errno);
   KEEL_TRY_VOID(set_inherited_options(fd, system_local_address(fd).family(), options));
-  // The socket already listens; this only sets the backlog.
+  // The inherited socket already listens; listen() only sets the backlog.
   if (listen(fd, options.backlog) != 0) return Error::from_errno("listen", errno);
   return {};
 }
@@ -316,7 +317,7 @@ Result<> check_vacant(Engine& engine, const Address& address, ListenOptions opti
   options.reuse_port = false;
   KEEL_TRY(const int fd, engine.open_listener(address, options));
   engine.close(fd);
-  engine.flush();  // Really closes the socket: another socket with this address is created immediately afterwards.
+  engine.flush();  // Frees the address of the socket, because the next socket will use the same address.
   return {};
 }
 

@@ -1,8 +1,8 @@
 // keel/io/sockets.h — the part of an engine that handles sockets by plain calls, not by operations: it creates sockets,
 // handles their options and addresses, and shuts them down.
 //
-// Engine (engine.h) is derived from Sockets. These calls return immediately; everything that takes time is an operation
-// (op.h).
+// Engine (engine.h) is derived from Sockets. The functions of Sockets return immediately; everything that takes time is
+// an operation (op.h).
 //
 // Threads: the engine's.
 // Errors:  calls that can fail because of input or the system return Result, or a negative errno where stated.
@@ -26,9 +26,9 @@ class Sockets {
  public:
   virtual ~Sockets() = default;
 
-  // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use. The path of a Unix
-  // socket is taken over when no process listens there; any other file is kept, and the error is AlreadyExists. With
-  // options.inherited the address is ignored.
+  // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use. If no process
+  // listens at the path of a Unix socket, the path is taken over; any other file at this path is kept, and the error is
+  // AlreadyExists. With options.inherited the address is ignored.
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
   // Makes a socket for Connect.
   virtual Result<int> open_stream(int family, const ConnectOptions& options = {}) = 0;
@@ -56,14 +56,14 @@ class Sockets {
   virtual void close(int fd) noexcept = 0;
   // Tells the peer that nothing more will be written (FIN); reading continues.
   virtual void shutdown_write(int fd) noexcept = 0;
-  // Ends both directions: a pending Send ends with -EPIPE, a pending Receive first delivers the bytes that have
+  // Ends both directions: a pending Send ends with -EPIPE; a pending Receive first delivers the bytes that have
   // arrived, and then ends with 0.
   virtual void shutdown(int fd) noexcept = 0;
   virtual Address local_address(int fd) noexcept = 0;
   virtual Address peer_address(int fd) noexcept = 0;
   // The number of sent bytes of a connection that its peer has acknowledged so far, without the bytes in this side's
-  // kernel. The result is empty if the number is unknown: Unix sockets, and TCP if the kernel does not report it
-  // (tcp(7), TCP_INFO).
+  // kernel. The result is empty if the number is unknown, that is, for a Unix socket, and for TCP if the kernel does
+  // not report the number (tcp(7), TCP_INFO).
   virtual std::optional<std::uint64_t> acknowledged(int fd) noexcept = 0;
   // The number of sent bytes of a connection that this side's kernel still holds: bytes that were not transmitted, and
   // bytes that the peer has not acknowledged. An unacknowledged FIN counts as one byte. Zero for a Unix socket, because
@@ -74,15 +74,15 @@ class Sockets {
   // of the kernel's tick (about 4 ms). Zero if unknown, in the same cases as the number of acknowledged(), and in the
   // simulation, where no bytes wait in a kernel.
   virtual Duration last_came(int /*fd*/) noexcept { return {}; }
-  // Whether the kernel has bytes of a connection, or its end, that no receive has delivered yet. False in the
-  // simulation, where no bytes wait in a kernel. Costs a system call.
+  // Whether the kernel holds bytes that no receive has delivered yet, or the end of a connection that no receive has
+  // reported yet. False in the simulation, where no bytes wait in a kernel. Costs a system call.
   virtual bool has_unread(int /*fd*/) noexcept { return false; }
 };
 
 // AlreadyExists when a process listens at `address`, even if that process shares the address by
-// ListenOptions::reuse_port. Call it before the first of several sockets that share an address: otherwise a second
-// process on the same address would go unnoticed. An address with port 0 and the address of a Unix socket are always
-// free.
+// ListenOptions::reuse_port. Call it before you open the first of several sockets that share an address: otherwise a
+// second process on the same address would go unnoticed. An address with port 0 and the address of a Unix socket are
+// always free.
 Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options);
 // Whether accept failed only because a single connection was closed (accept(2) lists these errors); then try again.
 bool is_transient_accept_error(int number) noexcept;

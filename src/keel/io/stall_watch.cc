@@ -18,7 +18,7 @@
 namespace keel::io {
 namespace {
 
-// The time that a worker has to report its stack. This time is long, because a machine with stalls is often busy.
+// How long to wait until a worker reports its stack. This time is long, because a machine with stalls is often busy.
 constexpr Duration response_timeout = 1_s;
 
 // A text that belongs to another thread, copied inside that thread's signal handler.
@@ -35,7 +35,7 @@ struct Copied {
 
 struct Where {
   Stack stack;
-  Instant turn;  // When the worker's iteration began.
+  Instant turn;  // The time at which the worker's iteration began.
   Copied<32> verb;
   Copied<256> object;
   log::TraceId trace;
@@ -50,8 +50,9 @@ struct StallWatch::State {
     pid_t thread = 0;
     // The beginning of the worker's iteration, as seen at the last check; Instant(): the worker was waiting.
     Instant turn = {};
-    Duration excused = {};  // The part of that iteration's duration that does not count.
-    Duration next = {};     // The duration at which the stall is reported next.
+    // The part of the duration of that iteration in which the watching thread was not run; this part does not count.
+    Duration excused = {};
+    Duration next = {};  // The duration at which the stall is reported next.
     bool is_stalled = false;
   };
 

@@ -20,20 +20,20 @@ namespace keel::io {
 namespace {
 
 constexpr std::size_t whole_send_max = 64 * 1024;
-// The maximum size of one send by the kernel, which continues that send while this thread waits, as long as the peer
-// receives.
+// The maximum size of one send by the kernel. While this thread waits, the kernel continues the send as long as the
+// peer receives.
 constexpr std::size_t ring_send_bytes_max = turn_share;
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
 constexpr std::uint64_t message_key = 4;  // From another worker.
-// For a message that could not be sent; the key also has the descriptor of the target's ring.
+// The key of a message that could not be sent. This key also has the descriptor of the target's ring.
 constexpr std::uint64_t unsent_tag = 7;
 // Each key above has at least one of these bits set; the address of an Op has none of them.
 constexpr std::uint64_t own_bits = 7;
 constexpr int unsent_shift = 3;
-// The code of IORING_OP_BIND (Linux 6.11), which liburing 2.3 does not know. A kernel that supports IORING_OP_BIND also
-// passes a message for a ring with deferred task work to the ring's thread, as Linux does since 6.10. Earlier kernels
-// pass such a message in another way, which is not used here.
+// The code of IORING_OP_BIND (Linux 6.11), which liburing 2.3 does not know. A kernel with IORING_OP_BIND also sends a
+// message for a ring with deferred task work to the thread of that ring, because Linux does this since 6.10. Earlier
+// kernels pass such a message in another way, which is not used here.
 constexpr int bind_code = 56;
 
 // liburing maps and unmaps a ring by system calls that ThreadSanitizer does not see, so ThreadSanitizer takes a new
@@ -305,7 +305,8 @@ void UringEngine::arm_send(Send& op) noexcept {
   } else if (op.parts->iov_len > ring_send_bytes_max) {
     io_uring_prep_send(sqe, op.fd, op.parts->iov_base, ring_send_bytes_max, flags | MSG_MORE);
   } else {
-    // `message` must live until the entry is submitted: since Linux 5.5 the kernel reads it when it takes the entry.
+    // `message` must live until the entry is submitted: since Linux 5.5 the kernel reads the message when it takes the
+    // entry.
     msghdr& message = messages_[sqe - ring_.sq.sqes];
     message = {};
     message.msg_iov = op.parts;
@@ -405,8 +406,8 @@ int UringEngine::handle_own(std::uint64_t key, int result) noexcept {
     if (key == wake_key) arm_wake();
     return collect_files();
   }
-  // A message could not be sent. After these errors the message is sent again; any other error means that the target no
-  // longer exists.
+  // A message could not be sent. After the errors below, the message is sent again; any other error means that the
+  // target no longer exists.
   const int error = -result;
   if (error == ENOMEM || error == EOVERFLOW || error == EAGAIN || error == EINTR) {
     send_message(static_cast<int>(key >> unsent_shift));

@@ -67,7 +67,7 @@ void UringEngine::arm_file(FileOp& op) noexcept {
 
 int UringEngine::file_completed(FileOp& op, int result) noexcept {
   if (result == -EINTR) {
-    // A cancellation interrupts the operation; after any other interruption it is tried again.
+    // A cancellation interrupts the operation; after any other interruption, the operation is tried again.
     if (!op.cancelling) {
       arm_file(op);
       return 0;

@@ -18,8 +18,8 @@ namespace {
 constexpr unsigned waiting_max = 4;
 // A multishot receive is restarted only after it has received at least this many bytes.
 constexpr std::uint32_t limit_bytes_min = 64 * 1024;
-// After this many arrivals in a row, the kernel interrupts a receive (MULTISHOT_MAX_RETRY). If then only the end of a
-// Unix socket's stream is left, the kernel does not notice it (seen on Linux 6.18).
+// After this many arrivals in a row, the kernel interrupts a receive (MULTISHOT_MAX_RETRY). If only the end of a Unix
+// socket's stream is left after this interruption, the kernel does not notice that end (seen on Linux 6.18).
 constexpr unsigned filled_max = 32;
 // The name of held bytes that the engine copied and that were never in a buffer.
 constexpr std::uint32_t copied = UringBuffers::none - 1;
@@ -63,10 +63,10 @@ void UringEngine::release(Held held) noexcept {
   }
 }
 
-// All bytes that have arrived for a socket complete together, in 33 buffers or more, before a pause can stop the
-// receive. Without a limit, a peer that sends faster than this side reads would therefore occupy half a MiB of buffers.
-// Since Linux 6.17 an entry states after how many bytes its receive ends, in a field that earlier kernels reject. A
-// receive on an invalid descriptor shows whether this kernel rejects the field.
+// For all bytes that have arrived for a socket, the kernel posts completions together, for 33 buffers or more, before a
+// pause can stop the receive. Without a limit, a peer that sends faster than this side reads would therefore occupy
+// half a MiB of buffers. Since Linux 6.17 an entry states after how many bytes its receive ends, in a field that
+// earlier kernels reject. A receive on an invalid descriptor shows whether this kernel rejects the field.
 Result<> UringEngine::probe_receive_limit() {
   const std::uint32_t limit = std::max(waiting_max * buffers_.bytes(), limit_bytes_min);
   io_uring_sqe* sqe = entry();
@@ -174,7 +174,8 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
   const std::uint32_t buffer = flags >> IORING_CQE_BUFFER_SHIFT;
   if ((flags & IORING_CQE_F_BUFFER) != 0) {
     buffers_.note_used();
-    if (result <= 0) buffers_.recycle(buffer);  // The end of a stream may come with a buffer, too.
+    // The completion that reports the end of a stream may have a buffer, too.
+    if (result <= 0) buffers_.recycle(buffer);
   }
   if (result > 0) {
     const auto size = static_cast<std::uint32_t>(result);

@@ -61,8 +61,9 @@ int UringEngine::accepted(Accept& op, int result, std::uint32_t flags) noexcept 
   return 1;
 }
 
-// After a single connection was accepted, accepts the other connections that wait (for TCP, the kernel reports since
-// Linux 6.10 whether any wait): each connection then costs a system call, instead of an event-loop iteration.
+// Accepts the other connections that wait after a single connection was accepted (for TCP, the kernel reports since
+// Linux 6.10 whether any connection waits). Each of these connections costs a system call, whereas otherwise it would
+// cost an event-loop iteration.
 int UringEngine::accept_by_hand(Accept& op) noexcept {
   int count = 0;
   while (op.one_by_one && !op.shared && !op.cancelling && count < accepts_by_hand_max) {

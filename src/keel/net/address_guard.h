@@ -49,10 +49,10 @@ class AddressGuard {
 // (100.64.0.0/10), link-local (169.254.0.0/16 with the metadata service of clouds at 169.254.169.254, fe80::/10),
 // multicast, broadcast, reserved, for benchmarks and for documentation; and all of IPv6 outside of 2000::/3. The result
 // is also false for 168.63.129.16, a public address at which a virtual machine of Azure reaches its host. If an IPv6
-// address represents an IPv4 address, the result is that for the IPv4 address: this applies to mapped addresses
-// (::ffff:0:0/96), NAT64 (64:ff9b::/96) and 6to4 (2002::/16). Teredo (2001::/32) and NAT64 with a local prefix
-// (64:ff9b:1::/48) are not public. The function does not know which public addresses belong to the machine or its
-// network, or which NAT64 prefix the network uses: your own guard must reject those. Source: RFC 6890 and the
+// address represents an IPv4 address, the function returns the result for the IPv4 address: this applies to mapped
+// addresses (::ffff:0:0/96), NAT64 (64:ff9b::/96) and 6to4 (2002::/16). Teredo (2001::/32) and NAT64 with a local
+// prefix (64:ff9b:1::/48) are not public. The function does not know which public addresses belong to the machine or
+// its network, or which NAT64 prefix the network uses: your own guard must reject those. Source: RFC 6890 and the
 // registries iana-ipv4-special-registry and iana-ipv6-special-registry; RFC 6052, RFC 3056.
 bool public_addresses_only(const Address& address) noexcept;
 

@@ -16,14 +16,15 @@ constexpr std::size_t arrivals_max = waiting_few + io::datagrams_read_max;
 
 }  // namespace
 
-// Outlives its DatagramSocket until its operations have ended, and then closes the descriptor.
+// The State lives until its operations have ended, even if the DatagramSocket is destroyed earlier, and then closes the
+// descriptor.
 struct DatagramSocket::State {
   struct Arrival {
     io::Held held;
     std::string_view left;  // Received bytes: one datagram, or several of `segment_bytes`.
     std::uint32_t segment_bytes;
     bool cut;
-    bool is_taken;  // The last datagram of these bytes is lent to the caller.
+    bool is_taken;  // True: the caller still uses the last datagram of these bytes.
     Address from;
   };
 

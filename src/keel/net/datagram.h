@@ -51,10 +51,11 @@
 
 namespace keel {
 
-// The fields bytes, from and cut; see op.h.
+// An io::Datagram (op.h) has the fields `bytes`, `from` and `cut`.
 using Datagram = io::Datagram;
 
-// The fields bytes, to (empty: the peer of a connected socket) and segment_bytes (0: one datagram); see op.h.
+// An io::OutgoingDatagram (op.h) has the fields `bytes`, `to` (empty: the peer of a connected socket) and
+// `segment_bytes` (0: one datagram).
 using OutgoingDatagram = io::OutgoingDatagram;
 
 // A socket for datagrams, on the current worker.
@@ -65,8 +66,8 @@ class DatagramSocket {
   class SendMany;
 
   // Makes a socket that receives at `address`; with port 0, the system chooses the port. AlreadyExists,
-  // PermissionDenied. The path of a Unix socket is taken over when no process has it open, and remains when the socket
-  // is closed.
+  // PermissionDenied. If no process has the Unix socket at `address` open, the new socket takes over its path. The path
+  // remains when the socket is closed.
   static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
   // Makes a socket that sends to `peer` and receives only from it; nothing is sent yet. Errors for a Unix path:
   // NotFound, Unavailable.

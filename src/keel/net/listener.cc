@@ -23,9 +23,9 @@ constexpr std::size_t accepted_waiting_max = 256;
 struct Listener::State {
   State(io::Loop& l, int fd) : loop(l), engine(l.engine()) { accept.fd = fd; }
 
-  // An io_uring accept takes all queued connections, however many there are. So queued connections are accepted one by
-  // one while there is room, and the io_uring accept starts only when the queue is empty. With a shared socket, each
-  // listener accepts the connections that it is woken for.
+  // An io_uring accept takes all queued connections, however many there are. Therefore, queued connections are accepted
+  // one by one while there is room, and the io_uring accept starts only when the queue is empty. With a shared socket,
+  // each listener accepts the connections that it is woken for.
   void listen() noexcept {
     if (accept.pending || retry.is_running() || failed() || is_stopped) return;
     int fd = accept.shared ? -1 : 0;
@@ -33,7 +33,7 @@ struct Listener::State {
       fd = engine.try_accept(accept.fd);
       if (fd >= 0 && !keep(fd)) return try_later();
     }
-    if (fd < 0) engine.submit(accept);  // The submitted accept reports an error if something is wrong.
+    if (fd < 0) engine.submit(accept);  // If something is wrong, the submitted Accept reports the error.
     if (!waiting.empty()) wake_taker();
   }
   // Keeps an accepted connection for accept(). False: there is no memory, and the connection is closed.
@@ -80,8 +80,9 @@ struct Listener::State {
     } else if (io::is_exhaustion(-result)) {
       return try_later();
     } else if (result == -ECANCELED) {
-      // Accepting had stopped, because too many connections were waiting. If all of those connections were taken by
-      // now, the listener listens again; otherwise a later accept() makes it listen again.
+      // Accepting had stopped, because too many connections were waiting. If a task waits in accept(), all of those
+      // connections have been taken, and the listener listens again; otherwise a later call of accept() makes the
+      // listener listen again.
       if (taker != nullptr) listen();
       return;
     } else {

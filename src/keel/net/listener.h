@@ -6,9 +6,9 @@
 //
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries after
 //            transient errors; when descriptors or memory run out, it waits 50 ms and tries again. After stop():
-//            Unavailable, once every connection that was accepted before has been returned.
-// Ownership: owns its descriptor. The destructor closes accepted connections that no accept() has returned: call stop()
-//            first, and accept() until it fails.
+//            Unavailable, once every connection that was accepted before stop() has been returned.
+// Ownership: owns its descriptor. The destructor closes accepted connections that no accept() has returned. To get all
+//            accepted connections, call stop() first, and then call accept() until it fails.
 // Memory:    up to 256 accepted connections wait in the listener for accept(); then the listener accepts no more until
 //            accept() has returned all of these, and further connections stay in the kernel's queue, whose length is
 //            ListenOptions::backlog. On io_uring the kernel passes all connections of one event-loop iteration
@@ -52,7 +52,8 @@ class Listener {
   // The address on which the listener listens, with the port that the system chose for port 0.
   Address address() const noexcept;
   // The descriptor, which may be passed to getsockopt and setsockopt, duplicated or inherited. The listener closes the
-  // descriptor, and only the listener may accept from it. In a simulation it is a number that the system does not know.
+  // descriptor, and only the listener may accept from it. In a simulation, the descriptor is a number that the system
+  // does not know.
   int native_handle() const noexcept;
   // Counts the connections that accept() returns.
   void count_accepted(const metrics::Counter& counter) noexcept;

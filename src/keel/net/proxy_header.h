@@ -4,12 +4,12 @@
 //   const ProxyHeader header = parse_proxy_header(received);
 //   if (header.state == ProxyHeader::State::Complete) received.remove_prefix(header.size);
 //
-// Anyone can send such a header. Parse it on every connection from the address of a known proxy, and on no other:
+// Any client can send a PROXY header. Parse it on every connection from the address of a known proxy, and on no other:
 // otherwise a client could send a forged header.
 //
-// Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs),
-// CRC32C is checked when present; the others are skipped, PP2_TYPE_SSL among them. The address to which the client
-// connected is checked, but not reported.
+// Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of the extensions (TLVs)
+// of version 2, CRC32C is checked when present; the other extensions are skipped, PP2_TYPE_SSL among them. The address
+// to which the client connected is checked, but not reported.
 //
 // Errors:  State::Refused, with a `reason`, as soon as no further bytes could make the header valid.
 // Threads: a function.
@@ -39,7 +39,7 @@ struct ProxyHeader {
   State state = State::Incomplete;
   Sender sender = Sender::Unknown;
   std::size_t size = 0;     // State::Complete: the size of the header.
-  Address client = {};      // Sender::Client: the address with its port.
+  Address client = {};      // Sender::Client: the address and the port of the client.
   const char* reason = "";  // State::Refused: the reason, a literal.
 };
 

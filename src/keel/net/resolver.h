@@ -5,11 +5,11 @@
 //   std::vector<Address> found = co_await resolver.resolve("example.org", 443);
 //   Stream stream = co_await Stream::connect(resolver, "example.org", 443);
 //
-// IPv4 and IPv6 literals are resolved immediately. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
-// what nsswitch.conf says); the addresses keep getaddrinfo's order of preference (RFC 6724). A caller that asks for a
-// name which is already being looked up waits for the same result. getaddrinfo does not return how long a result is
-// valid: `lifetime` sets this time. If getaddrinfo does not know "localhost" (no /etc/hosts) or a name that ends in
-// ".localhost", the address is 127.0.0.1 (RFC 6761 §6.3).
+// IPv4 and IPv6 literals are resolved immediately. All other names are resolved by getaddrinfo(3), which runs on the
+// pool and uses /etc/hosts, DNS, or what nsswitch.conf says. The order of the addresses is that of getaddrinfo (RFC
+// 6724). A caller that asks for a name which is already being looked up waits for the same result. getaddrinfo does not
+// return how long a result is valid. Therefore `lifetime` sets how long a result is valid. If getaddrinfo does not know
+// "localhost" (no /etc/hosts) or a name that ends in ".localhost", the address is 127.0.0.1 (RFC 6761 §6.3).
 //
 // Errors:    NotFound "no such host 'x'"; Unavailable when no name server responds (such a result is not remembered,
 //            and if the last good result is not older than stale_lifetime, that result is returned instead);
@@ -19,7 +19,7 @@
 // Lifetime:  must outlive the tasks that wait (checked). A lookup that is in progress when the resolver is destroyed
 //            continues, and its result is dropped: so the pool must be stopped, and the loop must have run the pool's
 //            jobs, before the loop is destroyed.
-// Threads:   the worker it was made on. The lookup function runs on the pool, several at a time.
+// Threads:   the worker it was made on. The lookup function runs on the pool, for several names at a time.
 // Cancel:    the caller stops waiting; the lookup continues and its result is remembered.
 // Cost:      a remembered result takes a hash and a copy; a new look-up takes a job on the pool.
 

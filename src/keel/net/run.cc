@@ -107,7 +107,7 @@ class MainSleep : public Sleeper {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(fd_, &one, sizeof one);
   }
-  // Waits until it is woken or `until` has passed; may return early.
+  // Waits until a signal arrives, end() is called, or `until` has passed; may return early.
   void wait(Instant until) const noexcept {
     pollfd woken{.fd = fd_, .events = POLLIN, .revents = 0};
     const Duration left = until - Host::system().now();

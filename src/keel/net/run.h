@@ -70,7 +70,8 @@ class Worker;
 // are combined into one, which has all messages and the code of the first error.
 Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin);
 
-// The worker of a task of run(). Use it on that worker's thread; it lives until run() returns.
+// The worker on which a task of run() runs. Use a Worker only on the thread of that worker; the Worker lives until
+// run() returns.
 class Worker {
  public:
   Worker(const Worker&) = delete;

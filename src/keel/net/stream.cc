@@ -44,7 +44,7 @@ Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
 
 }  // namespace
 
-// Outlives its Stream until its receive has ended, and then closes the descriptor.
+// The State lives until its receive has ended, even if the Stream is destroyed earlier, and then closes the descriptor.
 struct Stream::State final : Transport {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* state, std::size_t bytes) noexcept { pool_free(state, bytes); }

@@ -84,7 +84,7 @@ class Stream {
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port,
                               io::ConnectOptions options = {});
   // Connects only to addresses that `guard` allows (net/address_guard.h). PermissionDenied: the guard allows none of
-  // them.
+  // the addresses of `host`.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port, const AddressGuard& guard,
                               io::ConnectOptions options = {});
   // Takes over a connected descriptor that is non-blocking (O_NONBLOCK) and belongs to the current worker's engine.
@@ -118,8 +118,8 @@ class Stream {
   [[nodiscard]] ReadExact read_exact(std::span<char> into) noexcept;
   // Reads up to and including the first `delimiter`, which must not be empty and must live until the read ends. Empty:
   // the peer has finished and no bytes were left. OutOfRange when the first `max` bytes do not contain the delimiter
-  // completely; Unavailable when the peer finishes without sending it. After either error, receive() still returns the
-  // bytes that had arrived.
+  // completely; Unavailable when the peer finishes without sending it. After OutOfRange or Unavailable, receive() still
+  // returns the bytes that had arrived.
   [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max);
   // Sends all of `bytes`. The characters must live until the write ends; the string_view itself need not. Only one
   // write may run at a time. The view is passed by reference, because a value would take room in the task's frame.
@@ -130,9 +130,9 @@ class Stream {
   // Sends `bytes` bytes of `file`, beginning at `offset`. The call works as a write does, except that the kernel takes
   // the bytes from its page cache (sendfile(2)). The File must live until the call ends. OutOfRange when the file is
   // too short or is truncated during the call; the message says how many of the bytes were sent. InvalidArgument for a
-  // folder or a pipe, DataLoss when the disk fails. The worker blocks while pages that are not in memory are read, for
-  // at most 256 KiB at a time before other connections run: use it for files that are in memory, or on fast disks. The
-  // call counts as a write: only one write may run at a time.
+  // folder or a pipe, DataLoss when the disk fails. While pages that are not in memory are read, the worker blocks, for
+  // at most 256 KiB at a time before other connections run. Therefore send files that are in memory, or on fast disks.
+  // The call counts as a write: only one write may run at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
   // Waits for the handshake of the layer, if there is one, and fails if the handshake fails; after the handshake,
   // written bytes are sent without a further wait. Without a layer, the call completes immediately. The call counts as
@@ -160,7 +160,8 @@ class Stream {
   // may be reading or writing. Protocol: the peer has already sent more bytes. Unavailable: the peer has finished, or
   // the connection is broken. After an error or a cancellation, the stream must be closed.
   Task<> end_reading();
-  // Gives the connection away, to be put under a layer. Call it before any read or watch(), or after end_reading().
+  // Gives up the connection, so that a layer can be put over it. Call it before any read or watch(), or after
+  // end_reading().
   Endpoint detach() noexcept;
   // Closes the stream immediately; the destructor does the same.
   void close() noexcept;
@@ -179,8 +180,9 @@ class Stream {
   Address peer_address() const noexcept;
   // The descriptor, which may be duplicated and passed to getsockopt, setsockopt and ioctl. The stream closes the
   // descriptor, and only the stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading
-  // from it at any time, and on epoll the stream would not notice that others read from it. The descriptor is
-  // non-blocking (O_NONBLOCK) and must stay so. In a simulation, it is a number that the system does not know.
+  // from it at any time, and on epoll the stream would not notice that other code reads from the descriptor. The
+  // descriptor is non-blocking (O_NONBLOCK) and must stay so. In a simulation, the descriptor is a number that the
+  // system does not know.
   int native_handle() const noexcept;
 
  private:
@@ -207,7 +209,7 @@ class StreamInput : public Leaf {
   Error failure() const noexcept;
 
   bool cancelled_ = false;
-  // Set for SomeBytes: there are no bytes because of an error, not because of the end of the stream.
+  // True for SomeBytes if there are no bytes because of an error, and not because the stream has ended.
   bool failed_ = false;
 
  private:
@@ -281,8 +283,9 @@ class StreamOutput : public Leaf {
 
  protected:
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
-  bool send(iovec* parts, std::size_t count);   // True: the send is complete, and `result_` has the outcome.
-  bool begin(iovec* parts, std::size_t count);  // Writes the parts; without parts it waits for the handshake.
+  bool send(iovec* parts, std::size_t count);  // True: the send is complete, and `result_` has the outcome.
+  // Writes the parts. Without parts, the operation waits for the handshake.
+  bool begin(iovec* parts, std::size_t count);
   // Before the write begins, this is 1 if the write is unhurried: a separate field would enlarge each task that writes.
   std::int32_t result_ = 0;
   Stream::State& state_;
@@ -299,7 +302,7 @@ class [[nodiscard]] Stream::Write : public StreamOutput {
       : StreamOutput(state), bytes_{const_cast<char*>(bytes.data()), bytes.size()} {}
   bool start() { return send(&bytes_, bytes_.iov_len != 0 ? 1 : 0); }
   bool failed() const noexcept { return result_ < 0; }
-  // Lets the task continue as late as the next event of any kind on its event loop, which saves a system call on
+  // Allows the task to continue late: at the next event of any kind on its event loop. This saves a system call on
   // io_uring. Use it for a write to a peer that will respond, in a task that has nothing to do after the write. Call it
   // before awaiting the write.
   void set_unhurried(bool value) noexcept { result_ = value ? 1 : 0; }

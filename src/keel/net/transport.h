@@ -109,8 +109,9 @@ class Transport : protected io::Receive {
   void pause() noexcept { io::Engine::pause(*this); }
   void resume() noexcept;
   bool is_paused() const noexcept { return paused; }
-  // Ends receiving without losing a byte: `arrived` is called for everything received until then, and finally with
-  // -ECANCELED or, if the stream had already ended, with that end. Bytes that arrive later are for the next receive().
+  // Ends receiving without losing a byte: `arrived` is called for everything that was received until then. The last
+  // call of `arrived` reports -ECANCELED, or the end of the stream if the stream had already ended. Bytes that arrive
+  // later are for the next receive().
   void end_receive() noexcept;
   // Ends receiving; bytes that have arrived and were not delivered are lost. Does nothing unless is_receiving().
   void cancel_receive() noexcept;
@@ -124,7 +125,8 @@ class Transport : protected io::Receive {
   // A number that changes whenever the kernel accepts more bytes of a pending send, or of the bytes that the layer
   // sends before it. Use it to detect a peer that does not read.
   std::uint64_t progress(const io::Send& send) const noexcept;
-  // Asks a pending send, of either kind, to end; its done() follows. After that, nothing more can be sent.
+  // Asks a pending send (an io::Send or an io::SendFile) to end; the send then calls done(). After that, nothing more
+  // can be sent.
   void cancel(io::Op& send) noexcept;
   // Waits, as a send does, until the layer's handshake is over, so that later sends need not wait for the handshake.
   // Returns true if no handshake is needed; otherwise `send` completes after the handshake, and its result is an error
@@ -173,10 +175,11 @@ class Transport : protected io::Receive {
 };
 
 // A layer between a transport and its engine, which transforms the bytes on their way. A layer has its own operations
-// on the descriptor, and carries out the operations of its transport under the same contract as the engine does for a
-// plain transport (io/engine.h): it makes no callback from inside receive(), resume(), send() and the other functions.
+// on the descriptor. A layer carries out the operations of its transport under the same contract as the engine does for
+// a plain transport (io/engine.h): the layer makes no callback from inside receive(), resume(), send() and the other
+// functions.
 //
-// A layer begins its handshake when a transport opens it, and may receive while its transport does not.
+// A layer begins its handshake when a transport opens it, and may receive while its transport does not receive.
 //
 // Lifetime: a layer allocates itself, and frees itself after close(), when its own operations have ended.
 class TransportLayer {
@@ -218,10 +221,10 @@ class TransportLayer {
   virtual void resume() noexcept = 0;
   virtual void end_receive() noexcept = 0;
   virtual void cancel_receive() noexcept = 0;
-  virtual bool send(io::Send& send) noexcept = 0;  // A send without parts stands for establish().
+  virtual bool send(io::Send& send) noexcept = 0;  // A Send without parts waits only for the handshake.
   virtual std::uint64_t progress() const noexcept = 0;
   virtual void cancel(io::Op& send) noexcept = 0;
-  virtual void reset_on_close() noexcept = 0;  // Called after the engine was asked to do the same.
+  virtual void reset_on_close() noexcept = 0;  // Called after the engine was asked to set reset_on_close.
   virtual void shutdown_write() noexcept = 0;
   virtual void shutdown() noexcept = 0;
   virtual bool has_unread() noexcept = 0;
@@ -235,7 +238,7 @@ class TransportLayer {
   Transport* transport_ = nullptr;
 };
 
-// Makes the layer of each new connection, with the settings that it holds (certificates and keys).
+// Makes the layer of each new connection, and has the settings for all these layers (certificates and keys).
 class TransportLayers {
  public:
   virtual ~TransportLayers() = default;

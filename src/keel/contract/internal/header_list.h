@@ -20,8 +20,8 @@ struct HeaderElement {
   std::string_view text;  // With its quotes.
   bool is_quoted = false;
 
-  // The element's text, as a view into the field or the arena; the text of a quoted-string is without its quotes and
-  // backslashes.
+  // The element's text, as a view into the field or the arena. For a quoted-string, the text does not contain the
+  // quotes and backslashes.
   std::string_view value(Arena& arena) const;
 };
 

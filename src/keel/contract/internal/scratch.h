@@ -28,7 +28,7 @@ class Scratch {
     size_ += count;
     return size_ - count;
   }
-  // Gives back all words that were taken since size() returned `size`.
+  // Gives back all words that were taken after the call of size() that returned `size`.
   void give_back(std::size_t size) noexcept { size_ = size; }
 
  private:

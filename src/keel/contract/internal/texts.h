@@ -12,7 +12,7 @@ namespace keel::contract::internal {
 
 inline constexpr const char* not_utf8 = "expected UTF-8";
 
-// Whether the text is a number by RFC 8259 §6.
+// Whether the text is a number in the grammar of RFC 8259 §6.
 bool is_number(std::string_view text) noexcept;
 // Whether the text is a JSON number, true, false or null.
 bool is_bare(std::string_view text) noexcept;

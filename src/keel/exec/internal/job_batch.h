@@ -16,7 +16,7 @@
 
 namespace keel::internal {
 
-// Only a test that runs the operations in every order passes other arguments.
+// Only a test that runs the operations in every order passes other template arguments.
 template <class Atomics = StandardAtomics, std::size_t size = 64>
 class BasicJobBatch {
  public:

@@ -26,7 +26,7 @@ struct Futexes {
   };
 };
 
-// Only a test that runs the operations in every order passes another argument.
+// Only a test that runs the operations in every order passes another template argument.
 template <class Atomics = Futexes>
 class BasicParker {
  public:

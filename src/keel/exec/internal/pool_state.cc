@@ -22,7 +22,7 @@ constexpr std::size_t jobs_per_searcher = 16;
 ThreadPool::State::State(ThreadPoolOptions&& from)
     : options(std::move(from)),
       threads_max(std::max(options.threads, options.threads_max)),
-      // On a single processor, a spinning thread keeps the thread that it waits for from running.
+      // On a single processor, a thread that spins would prevent the thread for which it waits from running.
       has_processors(std::thread::hardware_concurrency() > 1),
       lanes(options.queue_max),
       utilisation({.threads_min = options.threads,

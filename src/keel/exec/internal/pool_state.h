@@ -70,7 +70,8 @@ struct ThreadPool::State {
   using Lock = std::unique_lock<std::mutex>;
   explicit State(ThreadPoolOptions&& from);
 
-  // Locks; spins briefly before it sleeps, because the lock is held only for some ten nanoseconds.
+  // Locks; a thread that waits for the lock spins briefly before it sleeps, because the lock is held for only about ten
+  // nanoseconds.
   Lock enter() const noexcept;
 
   // The functions from here on need the lock.
@@ -79,7 +80,7 @@ struct ThreadPool::State {
   void push(Job& job, Priority priority) noexcept;
   void push_all(Job& first, Job& last, Priority priority) noexcept;
   bool fill(Worker& me) noexcept;   // Moves waiting jobs to `me`. False: no job waits.
-  bool steal(Worker& me) noexcept;  // Moves a job that another worker has taken but not begun to `me`.
+  bool steal(Worker& me) noexcept;  // Moves to `me` a job that another worker has taken but not begun.
   void sleep(Worker& me) noexcept;
   Worker& wake_one() noexcept;  // Wakes the worker that began to sleep last.
   // The worker to unpark() after the lock is released; null: no worker has to be woken.
@@ -95,8 +96,9 @@ struct ThreadPool::State {
 
   // Data that is read for every job is in other cache lines than the data that every post changes.
   std::atomic<bool> is_discarding{false};
-  std::atomic<std::uint64_t> in_caller{0};       // Jobs that ran in their caller.
-  std::atomic<unsigned> caller_follow_every{1};  // One in this many of the jobs that ran in their caller is measured.
+  std::atomic<std::uint64_t> in_caller{0};  // Jobs that ran on the thread of the caller.
+  // While jobs run on the thread of the caller, one job in this many is measured.
+  std::atomic<unsigned> caller_follow_every{1};
   ThreadPoolOptions options;
   Host& host = Host::current();
   const int threads_max;
@@ -110,14 +112,14 @@ struct ThreadPool::State {
   int asleep_count = 0;
   Worker* asleep = nullptr;
   bool is_stopping = false;
-  int discarding = 0;        // Calls of stop() that may still run delayed jobs.
+  int discarding = 0;        // The number of calls of stop() that may still run delayed jobs.
   bool is_finished = false;  // True: every thread has to end.
   std::uint64_t refused = 0;
   std::uint64_t discarded = 0;
   internal::Utilisation utilisation;
   std::condition_variable idle;  // Notified when no job waits or runs, or when is_finished.
   std::condition_variable room;  // Notified when there may be room in the queue.
-  int blocked = 0;               // Callers of offer() that wait for room.
+  int blocked = 0;               // The number of calls of offer() that wait for room.
 
   const Job* followed = nullptr;  // The waiting job whose time is measured.
   Instant followed_at;
@@ -130,7 +132,8 @@ struct ThreadPool::State {
   std::unique_ptr<Thread> clock_thread;
   bool has_clock = false;
   std::multimap<Instant, Job*> delayed;
-  bool is_scaling = false;              // All threads were busy, or there are more threads than the minimum.
+  // True: the clock calls scale(), because all threads were busy, or because there are more threads than the minimum.
+  bool is_scaling = false;
   Instant scale_at = Instant::never();  // The end of the current interval.
 
   List<Errand> errands;  // The errands that a pool without threads has posted and that have not run.

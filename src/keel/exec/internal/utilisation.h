@@ -1,5 +1,5 @@
-// keel/exec/internal/utilisation.h — measures how busy the threads of a pool are, and decides whether it needs more or
-// fewer.
+// keel/exec/internal/utilisation.h — measures how busy the threads of a pool are, and decides whether the pool needs
+// more or fewer threads.
 //
 // Utilisation is the share of the threads' time in which they did not sleep, measured over consecutive intervals. A
 // thread is added when utilisation was above `grow_above` in an interval and jobs wait at the end of the interval. A
@@ -56,7 +56,7 @@ class Utilisation {
   std::int64_t alive_ns_ = 0;  // The time in this interval during which threads existed, summed over all threads.
   std::int64_t asleep_ns_ = 0;
   double busy_seconds_ = 0;
-  int calm_ = 0;  // Intervals in a row below `shrink_below`.
+  int calm_ = 0;  // The number of intervals in a row in which utilisation was below `shrink_below`.
 };
 
 }  // namespace keel::internal

@@ -97,7 +97,7 @@ std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& creden
   if (!options_.header.empty()) {
     credentials.secret = request.header(options_.header).value_or(std::string_view());
     // header() returns the value of the first field, and header_list() joins the values of all fields with that name.
-    // If there are several fields, the two sizes differ.
+    // If there are several fields, the value from header_list() is longer than the value from header().
     if (request.header_list(options_.header).value_or(std::string_view()).size() != credentials.secret.size()) {
       return refuse(Status::BadRequest, "there is more than one API key");
     }

@@ -26,8 +26,9 @@
 //                                                Unavailable and 504 for DeadlineExceeded; 403 for PermissionDenied;
 //                                                500 for all other errors, because the outage of a database, for
 //                                                example, does not mean that a token is wrong
-// The middleware decides as soon as the head has arrived, even if the verifier waits. Therefore the body of a rejected
-// request is not received. Credentials appear in no response and in no line of the log.
+// The middleware decides when the head of a request has arrived, and does not wait for the body, even if the verifier
+// itself has to wait. Therefore the body of a rejected request is not received. Credentials appear in no response
+// and in no line of the log.
 //
 // With Basic, the user and the password are UTF-8 without control characters, and the user has no colon. Credentials
 //        that are not UTF-8 get 401. A bearer token is read only from the field Authorization, never from a form or the
@@ -39,8 +40,8 @@
 // Lifetime: the views that are passed to a verifier live as long as the request.
 // Threads:  all workers call the same verifier, possibly at the same time.
 // Cost:     no heap. A verifier needs no task of the middleware if it returns its result directly, not in a Task, and
-//           if T is trivially copyable. Any other verifier costs a task for each request. That task owns the T.
-//           Therefore the after() of an outer middleware cannot get the T: it runs when the task has ended.
+//           if T is trivially copyable. Any other verifier costs a task for each request. The task of the middleware
+//           owns the T. Therefore the after() of an outer middleware cannot get the T: it runs when the task has ended.
 
 #pragma once
 

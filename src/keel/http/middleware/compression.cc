@@ -129,8 +129,8 @@ Compression::~Compression() = default;
 void Compression::after(Request& request, Response& response) const {
   if (response.status() == Status::NotModified) return confirm(request, response);
   if (response.status() == Status::PartialContent) {
-    // A 206 needs the Vary that a 200 for this target would have (RFC 9110 §15.3.7). The size of that 200 is not known
-    // here, so the limits on the size are not checked.
+    // A 206 needs the Vary that a 200 for this target would have (RFC 9110 §15.3.7). The size of the response with
+    // status 200 is not known here, so the limits on the size are not checked.
     if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
     return;
   }

@@ -10,14 +10,15 @@
 // its length is, unless the length is known to be below bytes_min; at most streams_max streamed bodies are compressed
 // at a time. In a compressed response, Content-Encoding names the coding, Accept-Ranges is removed, and an ETag becomes
 // weak, because the bytes have changed. A weak tag never satisfies If-Match; therefore do not compress responses of
-// routes whose resources are changed by PUT with If-Match. Each response that could be compressed for some client has
-// Vary: Accept-Encoding, even if it was not compressed. The response to HEAD gets the same fields as the response to
-// GET. Add Compression before any middleware that makes or changes bodies, so that Compression gets the final bodies.
+// routes whose resources are changed by PUT with If-Match. Compression adds `Vary: Accept-Encoding` to each response
+// that could be compressed for some client, even if this response is not compressed. The response to HEAD gets the same
+// fields as the response to GET. Add Compression before any middleware that makes or changes bodies, so that
+// Compression gets the final bodies.
 //
 // A response is not compressed if it has Content-Encoding, Content-Range or a digest (Content-Digest, Repr-Digest,
 // Digest or Content-MD5, as a field or as an announced trailer), if it has Cache-Control: no-transform, or if its
-// status is 206 or one without content. A 206 gets Vary all the same. A request whose Accept-Encoding excludes identity
-// is not rejected with 406. Request bodies are not decompressed.
+// status is 206 or one without content. A response with status 206 nevertheless gets Vary. A request whose
+// Accept-Encoding excludes identity is not rejected with 406. Request bodies are not decompressed.
 //
 // If a response contains both a secret and text that an attacker chooses, its compressed size reveals the secret
 // (BREACH): do not use Compression for routes that send such responses over TLS.
@@ -69,8 +70,8 @@ struct CompressionOptions {
   // this build supports. A coding that this build does not support is ignored.
   std::vector<std::string> codings = {};
   CoderLevels levels = {};
-  // Number of streamed bodies that may be compressed at the same time; further ones are sent uncompressed. This number
-  // is limited because a client that reads slowly occupies a coder for a long time.
+  // Number of streamed bodies that may be compressed at the same time; any additional streamed body is sent
+  // uncompressed. This number is limited because a client that reads slowly occupies a coder for a long time.
   std::size_t streams_max = 32;
 };
 

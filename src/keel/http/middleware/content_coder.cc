@@ -28,8 +28,8 @@ constexpr std::size_t idle_max = 4;
 #if KEEL_BROTLI
 constexpr int stream_window_bits = 17;
 
-// A brotli encoder cannot be reused. Its memory blocks are kept for the next encoder, which needs blocks of the same
-// sizes.
+// A brotli encoder cannot be reused. Therefore the memory blocks of a brotli encoder are kept for the next encoder,
+// which needs blocks of the same sizes.
 class Blocks {
  public:
   Blocks() = default;

@@ -8,8 +8,8 @@
 // A client may make `requests` requests in a burst. The bucket of the client is refilled evenly, with `requests` tokens
 // in each period of length `per`. A request above the limit gets 429 with Retry-After as soon as its head has arrived;
 // its body is not received. Every response says how many requests the client has left, in the fields RateLimit-Policy
-// and RateLimit (draft-ietf-httpapi-ratelimit-headers): "default";q=100;w=60 and "default";r=42;t=35 (t: seconds until
-// all requests are available again).
+// and RateLimit (draft-ietf-httpapi-ratelimit-headers), for example `"default";q=100;w=60` and `"default";r=42;t=35`,
+// where `t` is the number of seconds until all requests are available again.
 //
 // The address of a client is Request::client_address(): behind trusted proxies, this is the address that the proxies
 // report. An IPv6 client is identified by its /64 network, which usually belongs to one household; all clients of a
@@ -45,7 +45,7 @@ namespace keel::http {
 struct RateLimitOptions {
   std::uint32_t requests = 100;          // At least 1.
   Duration per = Duration::seconds(60);  // At least a second.
-  // The request field that identifies the client; empty: its address identifies it.
+  // The request field that identifies the client; empty: the client's address identifies the client.
   std::string header = {};
   std::uint32_t clients_max = 16 * 1024;  // Number of clients that each worker remembers.
   // The name of the policy, in letters and digits; it distinguishes the limits of a route that has several.

@@ -39,7 +39,7 @@ class EpollDescriptors {
   }
   // The entry must exist.
   Descriptor& known(int fd) noexcept { return all_[static_cast<std::size_t>(fd)]; }
-  // False: there is no memory for the entry. Call it for an accepted descriptor before using it.
+  // False: there is no memory for the entry. Before you use an accepted descriptor, call has_room_for() for it.
   bool has_room_for(int fd) noexcept {
     try {
       at(fd);

@@ -64,10 +64,10 @@ struct statx& statx_room(Status& op) noexcept;
 void read_statx(Status& op) noexcept;
 // The flags for open(2); with these flags, opening a pipe does not wait.
 int open_flags(const Open& op) noexcept;
-// The arguments of openat2 for an Open beneath a folder, stored in its room.
+// Makes the arguments of openat2 for an Open beneath a folder, and stores the arguments in the room of `op`.
 open_how* make_open_how(Open& op) noexcept;
-// Whether openat2 was rejected because another process has a lease on the file (fcntl(2)). If so, the next attempt of
-// `op` waits for the end of the lease.
+// Whether openat2 was rejected because another process has a lease on the file (fcntl(2)). The result is true at most
+// once for each `op`, because the next attempt waits for the end of the lease.
 bool is_leased(Open& op, int result) noexcept;
 // Makes the opened descriptor a normal, blocking one.
 int opened(const Open& op, int fd) noexcept;

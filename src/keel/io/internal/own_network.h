@@ -17,7 +17,8 @@
 
 namespace keel::io::testing {
 
-// Moves the calling thread to a new network namespace whose loopback is up. False: the thread is not permitted to.
+// Moves the calling thread to a new network namespace whose loopback is up. False: the thread is not permitted to make
+// a network namespace.
 inline bool enter_own_network() {
   if (unshare(CLONE_NEWNET) != 0) return false;
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -30,8 +31,8 @@ inline bool enter_own_network() {
   return up;
 }
 
-// Runs `body` in a new network namespace, on a separate thread. False: the thread is not permitted to, or `body`
-// returned false.
+// Runs `body` in a new network namespace, on a separate thread. False: the thread is not permitted to make a network
+// namespace, or `body` returned false.
 template <class F>
 bool in_own_network(F body) {
   bool done = false;
@@ -47,8 +48,8 @@ inline bool set_network_value(const char* path, const char* value) {
   return std::fclose(file) == 0 && written;
 }
 
-// Makes loopback reject packets of more than `bytes` bytes: their sender gets an error that there is no room (a queue
-// of the kind bfifo, rtnetlink(7)). False: this kernel has no such queue.
+// Makes loopback reject packets of more than `bytes` bytes: the sender gets the error that there is no room (a queue of
+// the kind bfifo, rtnetlink(7)). False: this kernel has no such queue.
 inline bool limit_loopback(std::uint32_t bytes) {
   struct {
     nlmsghdr header;

@@ -45,8 +45,8 @@ struct UringOptions {
   unsigned submission_entries = 1024;
   unsigned completion_entries = 8192;
   std::uint32_t receive_bytes = 0;  // See EngineOptions::receive_bytes.
-  bool files = true;                // False: behaves as on a kernel without file operations.
-  bool messages = true;             // False: behaves as on a kernel without messages between rings.
+  bool files = true;                // False: the engine behaves as on a kernel without file operations.
+  bool messages = true;             // False: the engine behaves as on a kernel without messages between rings.
   bool datagrams = true;            // False: the engine behaves as on a kernel without multishot receive for datagrams.
 };
 // EngineOptions explains `receive_bytes`.

@@ -66,8 +66,8 @@ class SystemEngine : public Engine {
 
   // Prepares a file operation before it is executed.
   static void begin_file(FileOp& op) noexcept;
-  // Submits the operation to the threads. If no thread can be started, the operation is ready immediately, with that
-  // error as its result.
+  // Submits the operation to the threads. If no thread can be started, the operation is ready immediately, and its
+  // result is the error of starting the thread.
   void submit_to_threads(FileOp& op) noexcept;
   // Call it after a wake-up: finishes the operations that the threads have completed, and returns their number.
   int collect_files() noexcept;

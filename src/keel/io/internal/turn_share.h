@@ -1,4 +1,4 @@
-// The amount that one operation may send before the other operations of a loop get their turn. The amount also applies
+// The amount that one operation may send before the other operations of a loop get their turn. The limit also applies
 // to a task that never waits because all its operations complete immediately.
 //
 // An engine has a share for each completion that it dispatches, and one for the code that runs between two dispatches.
@@ -11,7 +11,7 @@
 
 namespace keel::io {
 
-// Sending this much takes less than a millisecond. With a quarter of this amount, a large write to a fast peer would
+// Sending this amount takes less than a millisecond. With a quarter of this amount, a large write to a fast peer would
 // take a tenth more time.
 inline constexpr std::int64_t turn_share = 1024 * 1024;
 // The share that a message or a system call with `bytes` bytes uses: even a short message costs as much time as copying

@@ -1,6 +1,6 @@
-// Connects to Unix listeners whose queue is full, which do not report when they have room: connect(2) returns EAGAIN
-// immediately. With every engine, each connect is tried again after a millisecond, until it succeeds, fails or is
-// cancelled.
+// Connects to Unix listeners whose queue is full. A full listener does not report when it has room again: connect(2)
+// returns EAGAIN immediately. With every engine, each connect is tried again after a millisecond, until it succeeds,
+// fails or is cancelled.
 //
 // Threads: the engine's thread, inside a Loop, whose timer this class uses.
 

@@ -3,8 +3,8 @@
 //
 // A buffer belongs to the kernel from fill() until a completion names the buffer, and then to the engine until
 // recycle(). Buffers that are held, or that wait during a pause, are called lent. When `lent_max` buffers are lent,
-// further bytes are copied and get the name of the copy, so that connections without a reader do not use up the buffers
-// of all others.
+// further bytes are copied, and the copy gets a name of its own, so that connections without a reader do not use up the
+// buffers of all other connections.
 //
 // The kernel gets no more buffers than it recently used: it fills buffers in the order in which it gets them, so the
 // more buffers it has, the more pages are touched.
@@ -87,13 +87,13 @@ class UringBuffers {
   // Keeps the first `size` bytes of `name` until take_back(), and returns the name of the kept bytes: `name`, or the
   // name of a copy.
   std::uint32_t lend(std::uint32_t name, std::uint32_t size) noexcept {
-    if (name >= count) return name;  // The bytes were already copied when they had to wait.
+    if (name >= count) return name;  // The name is that of a copy, which was made when the bytes had to wait.
     if (lent_ >= lent_max) [[unlikely]]
       return copy(name, size);
     ++lent_;
     return name;
   }
-  // Call it when the buffer is no longer held or waiting; the buffer is not recycled yet.
+  // Call it when the lent buffer is no longer held, and no longer waits. The call does not recycle the buffer.
   void end_loan(std::uint32_t name) noexcept {
     if (name < count) --lent_;
   }

@@ -1,6 +1,6 @@
-// keel/io/internal/uring_engine.h — the io_uring engine. It uses multishot accept, multishot receive from a provided
-// buffer ring, sends that are submitted in one batch, the kernel's own file operations, and one io_uring_enter per
-// event-loop iteration. File operations that an older kernel lacks are executed by a few threads.
+// keel/io/internal/uring_engine.h — the io_uring engine. This engine uses multishot accept, multishot receive from a
+// provided buffer ring, sends that are submitted in one batch, the kernel's own file operations, and one io_uring_enter
+// per event-loop iteration. File operations that an older kernel lacks are executed by a few threads.
 //
 // Workers wake each other by messages from ring to ring, which are submitted with the other operations of an iteration:
 // to pass a single job to another worker costs one system call, whereas an eventfd would cost two.
@@ -34,7 +34,8 @@ struct [[gnu::packed, gnu::aligned(2)]] UringReceive {
   std::uint16_t waiting_count : 14 = 0;
   std::uint32_t waiting_first = Receive::none;  // The names of waiting buffers.
   std::uint32_t waiting_last = Receive::none;
-  std::int32_t waiting_final = 1;  // A final result that waits after the buffers; 1: none.
+  // The final result, to be delivered after the waiting buffers; 1: no final result waits.
+  std::int32_t waiting_final = 1;
 };
 struct UringSendDatagrams {
   bool polling = false;  // True while the send waits for room.
@@ -178,7 +179,8 @@ class UringEngine final : public SystemEngine {
   unsigned filled_ = 0;          // The number of buffers in a row that filling_ has filled.
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
-  Instant timeout_at_ = Instant::never();  // When the pending timeout expires; never: none is pending.
+  // The time at which the pending timeout expires; never(): no timeout is pending.
+  Instant timeout_at_ = Instant::never();
   // The maximum number of messages to other workers in an iteration.
   static constexpr unsigned told_max = 16;
   std::shared_ptr<WakeUp<>> told_[told_max];

@@ -18,10 +18,11 @@ constexpr std::uint64_t sector_bytes = 512;
 
 struct Node {
   std::uint64_t id = 0;
-  std::string cached;             // The content that a read returns.
-  std::string durable;            // The content on the disk, as large as the file on the disk.
-  std::set<std::uint64_t> dirty;  // The numbers of the pages of `cached` that the next sync writes. After a failed
-                                  // sync, other pages may differ from the disk, too.
+  std::string cached;   // The content that a read returns.
+  std::string durable;  // The content on the disk, as large as the file on the disk.
+  // The numbers of the pages of `cached` that the next sync writes. After a failed sync, other pages may also differ
+  // from the disk.
+  std::set<std::uint64_t> dirty;
 };
 using NodePtr = std::shared_ptr<Node>;
 using Names = std::map<std::string, NodePtr, std::less<>>;
@@ -183,8 +184,8 @@ struct Disk::State {
     std::uint64_t size = new_size;
     if (old_size != new_size && !random.chance(keep)) {
       ++counts.sizes_lost;
-      // A file shrinks in one change of the file system, but may grow in several, so only a growing file can end in
-      // between.
+      // A file shrinks in one change of the file system, but may grow in several changes. Therefore only a file that
+      // was growing can have a size between the old size and the new size.
       const std::uint64_t first = old_size / page_bytes + 1;
       const std::uint64_t between = old_size < new_size ? (new_size - 1) / page_bytes + 1 - first : 0;
       size = between == 0 || random.chance(0.5) ? old_size : (first + random.below(between)) * page_bytes;

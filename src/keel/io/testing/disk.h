@@ -10,10 +10,10 @@
 //
 // Written bytes are in the cache until sync(). At a power loss, each 4 KiB page that was not synced is kept, lost or
 // torn, independently of the other pages. In a torn page, each 512-byte sector is old or new. Beyond the old end of the
-// file, a lost sector is zeros or garbage. The file then has its old size or its new size, or, if it grew, a size at a
-// page boundary in between. A file's name belongs to its folder: its creation, removal or renaming is durable only
-// after sync_folder(). These rules are what fsync(2) promises, and are harsher than ext4, whose fsync of a new file
-// also keeps the name. The kernel may write a page early (DiskFaults::write_back).
+// file, a lost sector is zeros or garbage. After a power loss, the file has its old size or its new size, or, if it
+// grew, a size at a page boundary in between. A file's name belongs to its folder: its creation, removal or renaming is
+// durable only after sync_folder(). These rules are what fsync(2) promises, and are harsher than ext4, whose fsync of a
+// new file also keeps the name. The kernel may write a page early (DiskFaults::write_back).
 //
 // A sync that fails leaves each page either written or dropped. A later sync writes a dropped page only if the program
 // has written to that page again. A read of a dropped page returns the new content or, once the page is evicted from
@@ -37,19 +37,21 @@ namespace keel::sim {
 
 // Probabilities of faults; all are 0 by default.
 struct DiskFaults {
-  double read_error = 0;  // The probability for each read: EIO.
-  // The probability for each write, truncate, make, remove and rename: EIO; a part of the write may have happened.
+  double read_error = 0;  // The probability that a read fails with EIO.
+  // The probability that a write, truncate, make, remove or rename fails with EIO. A part of a failed write may have
+  // happened.
   double write_error = 0;
-  double sync_error = 0;   // The probability for each sync of a file or a folder: EIO.
-  double short_read = 0;   // The probability for each read: it returns fewer bytes than requested.
-  double short_write = 0;  // The probability for each write: it writes only a part of the bytes.
-  double write_back = 0;  // The probability for each write: a page of this file that waits for a sync is written early.
+  double sync_error = 0;   // The probability that a sync of a file or a folder fails with EIO.
+  double short_read = 0;   // The probability that a read returns fewer bytes than requested.
+  double short_write = 0;  // The probability that a write writes only a part of the bytes.
+  // The probability that, at a write, a page of this file that waits for a sync is written early.
+  double write_back = 0;
   // The limit for the sum of all sizes; a write beyond it fails with ENOSPC.
   std::uint64_t capacity_bytes = UINT64_MAX;
-  bool syncs = true;  // False: sync() does nothing and returns 0, as a disk does that only pretends to sync.
+  bool syncs = true;  // False: sync() does nothing and returns 0, like a disk that only pretends to sync.
 
-  // Returns a mix of faults that depends only on `seed`; about one fault in three is off. The mix has no capacity
-  // limit, and its syncs work.
+  // Returns a mix of faults that depends only on `seed`; about one fault in three is off. In this mix, the capacity is
+  // unlimited, and sync() works.
   static DiskFaults faulty(std::uint64_t seed);
 };
 
@@ -84,7 +86,8 @@ class Disk {
   int open(std::string_view path, bool make);
   // Closes a descriptor, even without power. A removed file exists until its last descriptor is closed.
   void close(int fd) noexcept;
-  // Returns the number of bytes read: fewer than requested only at the end of the file, or by DiskFaults::short_read.
+  // Returns the number of bytes read. The number is less than requested only at the end of the file, or if the fault
+  // DiskFaults::short_read strikes.
   std::int64_t read(int fd, std::span<char> into, std::uint64_t at);
   // Returns the number of bytes written. ENOSPC: capacity_bytes is reached.
   std::int64_t write(int fd, std::string_view bytes, std::uint64_t at);

@@ -19,7 +19,7 @@ constexpr std::uint16_t first_ephemeral_port = 32768;
 constexpr std::size_t piece_bytes_max = 16 * 1024;
 constexpr std::size_t file_bytes_max = 64 * 1024;  // How much of a file is sent in one step.
 
-// The number of one direction of a connection, the one towards `side`.
+// Returns a number that identifies one direction of a connection, namely the direction towards `side`.
 std::uint64_t direction(const Connection& connection, int side) noexcept {
   return connection.id * 2 + static_cast<std::uint64_t>(side);
 }
@@ -174,7 +174,8 @@ void Network::syn(const SocketPtr& client, std::uint32_t attempt, const Address&
   }
   const SocketPtr listener = candidates[world_.random.below(candidates.size())];
   if (listener->queue.size() >= listener->backlog) {
-    // The packet is dropped and sent again, as TCP does after a second; for a Unix socket see internal/unix_connects.h.
+    // The packet is dropped, and sent again after a second, as with TCP. For a Unix socket, see
+    // internal/unix_connects.h.
     world_.at(world_.now + (to.is_unix() ? 1_ms : 1_s), [this, client, attempt, to] { syn(client, attempt, to); });
     return;
   }

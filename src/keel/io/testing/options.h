@@ -34,9 +34,9 @@ enum class FaultKind : std::uint8_t {
 };
 
 // Identifies one fault: its kind, its target (a connection, one direction of it, a listener, a loop, a socket that
-// sends datagrams), and the number of the opportunity at which it strikes. The seed and these three values alone
-// determine whether and how the fault strikes, so one fault can be left out without changing the others. As text:
-// "reset:3:0".
+// sends datagrams), and the number of the opportunity at which it strikes. The seed, the kind, the target and the
+// number alone determine whether and how the fault strikes, so one fault can be left out without changing the others.
+// As text: "reset:3:0".
 struct Fault {
   FaultKind kind = FaultKind::Reset;
   std::uint64_t whom = 0;
@@ -51,23 +51,30 @@ struct SimOptions {
   std::uint64_t seed = 1;
   Duration latency_min = 20_us;  // The bounds of the delay of each packet, one way, and of each file operation.
   Duration latency_max = 1_ms;
-  std::uint32_t buffer_bytes = 256 * 1024;  // The maximum of unread bytes per direction; the sender then waits.
-  double instant_send = 0.5;                // Probability that a Send that fits completes inside submit().
-  std::uint32_t trace_bytes_max = 0;        // The number of bytes at the end of the trace that are kept as text.
+  // The maximum number of unread bytes per direction; a sender waits when this number is reached.
+  std::uint32_t buffer_bytes = 256 * 1024;
+  // The probability that a Send completes inside submit() if there is room for all of its bytes.
+  double instant_send = 0.5;
+  std::uint32_t trace_bytes_max = 0;  // The number of bytes at the end of the trace that are kept as text.
 
   // The probabilities of faults; all are 0 by default.
-  double reset = 0;           // For each connection: both ends are reset at a random moment of its first second.
-  double vanish = 0;          // For each connection: from a random moment nothing more is delivered, without an error.
-  double accept_failure = 0;  // For each accepted connection: Accept ends with EMFILE; the connection stays queued.
-  double short_delivery = 0;  // For each delivery: it has only one byte.
-  double long_delay = 0;      // For each packet and operation on a file: up to 2 s of additional delay.
-  double stall = 0;           // For each iteration: the loop is not scheduled for up to 300 ms.
-  double clock_jump = 0;      // For each jump of virtual time: the calendar moves by up to an hour, either way.
-  double loss = 0;            // For each UDP datagram: it does not arrive.
-  double duplicate = 0;       // For each UDP datagram: it arrives twice, the second time up to 20 ms later.
-  // For each UDP datagram: it arrives up to 20 ms later, and does not delay the datagrams after it.
+  // The probability that both ends of a connection are reset, at a random moment of its first second.
+  double reset = 0;
+  // The probability that nothing more is delivered on a connection, from a random moment on and without an error.
+  double vanish = 0;
+  double accept_failure = 0;  // The probability that an Accept ends with EMFILE; the connection stays queued.
+  double short_delivery = 0;  // The probability that a delivery has only one byte.
+  // The probability that a packet or an operation on a file has an additional delay of up to 2 s.
+  double long_delay = 0;
+  double stall = 0;  // The probability that, in an iteration, the loop is not scheduled for up to 300 ms.
+  // The probability that, at a jump of virtual time, the calendar moves forward or back by up to an hour.
+  double clock_jump = 0;
+  double loss = 0;       // The probability that a UDP datagram does not arrive.
+  double duplicate = 0;  // The probability that a UDP datagram arrives twice, the second time up to 20 ms later.
+  // The probability that a UDP datagram arrives up to 20 ms later, without a delay for the datagrams after it.
   double reorder = 0;
-  double no_room = 0;  // For each UDP datagram: its sender gets ENOBUFS, as if the system had no memory.
+  // The probability that the sender of a UDP datagram gets ENOBUFS, as if the system had no memory.
+  double no_room = 0;
   // If set, only the faults in this list strike (shrink.h).
   std::optional<std::vector<Fault>> only = {};
 

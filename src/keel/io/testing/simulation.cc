@@ -38,7 +38,7 @@ class Simulation::Pool final : public Executor {
   Simulation& simulation_;
 };
 
-// For a scope, makes the simulation the thread's host, and its pool the thread's executor.
+// While an OnPool exists, the simulation is the thread's host, and the pool of the simulation is the thread's executor.
 class OnPool {
  public:
   OnPool(Host& host, Executor& pool) noexcept

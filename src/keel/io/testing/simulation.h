@@ -16,18 +16,18 @@
 // arrive in pieces that are divided anywhere; unread data at close() causes a reset, and so does data that arrives at a
 // closed socket; a reset is reported as ECONNRESET once, and then as the end of the stream or EPIPE; a full receiver
 // blocks the sender. Each delivery is a separate buffer that is freed after done(), so that AddressSanitizer detects a
-// use of its bytes after that.
+// later use of the bytes.
 //
 // UDP datagrams arrive in order and only once, if their receiver has room, unless a fault prevents this; a connected
 // socket gets an error when there is no receiver. Several datagrams may arrive as one if DatagramOptions::join allows
 // it. Datagrams between Unix sockets are not lost: their sender waits for room.
 //
 // Files are on a Disk (disk.h), which may outlive the simulation: cut the power, end the simulation, and continue with
-// the same disk in another one.
+// the same disk in another simulation.
 //
 // Threads:  one; start_thread() is a bug. Submit work that would run on other threads to pool().
-// Lifetime: outlives everything that lives on its loops, and owns them.
-// Cost:     for tests: allocates freely; about a microsecond per event.
+// Lifetime: a Simulation owns its loops, and must outlive everything that lives on these loops.
+// Cost:     about a microsecond per event. A Simulation is for tests, so it allocates freely.
 
 #pragma once
 
@@ -54,7 +54,8 @@ class Simulation final : public Host {
   explicit Simulation(const SimOptions& options = {}, Disk* disk = nullptr);
   ~Simulation() override;
 
-  // Adds a loop with an engine of this network. The simulation runs its iterations; calling run() on it is a bug.
+  // Adds a loop with an engine of this network. The simulation runs the iterations of the loop; calling run() on the
+  // loop is a bug.
   io::Loop& add_loop();
   // Runs each job after a random delay, on this thread, with the simulation as host; two jobs may be reordered, as on
   // a pool of several threads.
@@ -74,7 +75,7 @@ class Simulation final : public Host {
   void set_calendar(Duration by) noexcept;
   std::uint64_t random() noexcept override;
   void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
-  // Starts a timer of the pool's jobs; each loop has its own timers. Starting a thread is a bug here.
+  // Starts a timer of the pool's jobs; each loop has its own timers. In a simulation, starting a thread is a bug.
   void start_timer(Timer& timer, Instant at) noexcept override;
   void stop_timer(Timer& timer) noexcept override;
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override;

@@ -43,7 +43,7 @@ class TestLayer final : public TransportLayer {
 
  private:
   enum class Record : char { Hello = 'h', Data = 'd', Question = 'q', Reply = 'r', End = 'e' };
-  static constexpr std::size_t head_bytes = 3;  // A head has the kind and the size of a record.
+  static constexpr std::size_t head_bytes = 3;  // The head of a record states the kind and the size of the record.
 
   ~TestLayer() override { --alive; }
 
@@ -103,7 +103,7 @@ class TestLayer final : public TransportLayer {
     return Error::from_errno(doing, -outcome);
   }
 
-  // Waits until the last record of this layer has been sent, without a time limit.
+  // Waits, without a time limit, until the last record of this layer has been sent.
   void close() noexcept override {
     is_closed_ = true;
     if (is_reset_) {

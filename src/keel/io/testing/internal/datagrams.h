@@ -22,11 +22,13 @@ struct DatagramSide {
   std::vector<Address> groups;  // The groups that the socket has joined, with port 0.
   std::deque<Packet> inbox;     // Packets that have arrived.
   std::size_t unread = 0;       // Bytes in the inbox.
-  std::size_t flight = 0;       // Bytes in transit to this socket, if it is a Unix socket: its senders wait for room.
-  int error = 0;                // An error that is reported once.
-  std::uint64_t id = 0;         // The number of this socket as a sender; its faults depend on it.
-  std::uint64_t packets = 0;    // The number of packets that this socket has sent; the number identifies a fault.
-  Instant last_arrival;         // The arrival of the last packet. Without a fault, packets arrive in order.
+  // Bytes in transit to this Unix socket, for whose room the senders wait; 0 for a UDP socket.
+  std::size_t flight = 0;
+  int error = 0;  // An error that is reported once.
+  // The number of this socket as a sender; the faults of the socket depend on this number.
+  std::uint64_t id = 0;
+  std::uint64_t packets = 0;  // The number of packets that this socket has sent; the number identifies a fault.
+  Instant last_arrival;       // The time at which the last packet arrives. Without a fault, packets arrive in order.
 
   bool has_news() const noexcept { return !inbox.empty() || error != 0; }
 };

@@ -123,7 +123,7 @@ class Network {
   bool listen(const SocketPtr& socket);
   void stop_listening(const SocketPtr& socket) { std::erase(listeners_, socket); }
   void connect(Socket& at, io::Connect& op);
-  // The address of end `side` of a connection, as the program that has the socket `by` sees it.
+  // The address of one end of a connection (`side`), as the program that has the socket `by` sees the address.
   static Address seen(const Socket& by, int side) noexcept;
 
   // --- Bytes.
@@ -132,7 +132,7 @@ class Network {
   bool send_at_once(Socket& at, io::Send& op, std::size_t worker);
   // Schedules the next attempt of the pending Send.
   void plan_send(Socket& at);
-  // The size of the next delivered piece: `size`, or 1 if a fault divides it.
+  // The size of the next piece to deliver: `size`, or 1 if a fault divides the bytes.
   std::size_t delivered(std::size_t size, Connection& to, int side);
   // Notifies the sender that the reader at `side` has made room.
   void opened_window(const ConnectionPtr& connection, int side);
