@@ -37,8 +37,10 @@
 
 namespace keel::blocking {
 
-using Datagram = io::Datagram;                  // The fields bytes, from and cut; see op.h.
-using OutgoingDatagram = io::OutgoingDatagram;  // The fields bytes, to and segment_bytes; see op.h.
+// An io::Datagram (op.h) has the fields `bytes`, `from` and `cut`.
+using Datagram = io::Datagram;
+// An io::OutgoingDatagram (op.h) has the fields `bytes`, `to` and `segment_bytes`.
+using OutgoingDatagram = io::OutgoingDatagram;
 
 // A socket for datagrams; its calls block.
 class DatagramSocket {
