@@ -9,8 +9,8 @@
 // listener or a socket for datagrams.
 //
 // Errors:  InvalidArgument for a value out of range, Unsupported for an option that the socket does not have, NotFound
-//          for an interface that does not exist. If an option fails, the options that precede it in SocketOptions have
-//          already been set.
+//          for an interface that does not exist. After NotFound, the options that precede the failing option in
+//          SocketOptions have already been set.
 // Cost:    a system call per value, four for keep_alive, two for an IP option of an IPv6 socket, and two more in each
 //          call.
 // Source:  tcp(7), udp(7), ip(7), ipv6(7), socket(7).
