@@ -242,7 +242,7 @@ void HttpSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "keep_alive", keep_alive, "keep connections open between requests").reloadable();
   field(v, "max_requests_per_connection", limits.requests_per_connection_max,
-        "maximum number of requests on one connection; after that many, the connection is closed", {1, 1'000'000'000})
+        "maximum number of requests on one connection; at this number, the connection is closed", {1, 1'000'000'000})
       .reloadable();
   field(v, "request_timeout_sec", limits.request_timeout, "time limit of a handler; a request that exceeds it gets 504",
         time_limit)

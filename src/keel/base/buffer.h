@@ -6,8 +6,9 @@
 // Ownership: owns its block; move-only. Views of its bytes are invalid after the buffer grows.
 // Errors:    growing throws std::bad_alloc, and the bytes already written are kept. To commit more bytes than there is
 //            room for, or to drop more bytes than the buffer holds, is a bug: builds without NDEBUG abort.
-// Threads:   one at a time; may be destroyed on a different thread from the one that made it.
-// Cost:      appending is a compare and a copy; growth doubles; no heap in steady state up to 64 KiB.
+// Threads:   one at a time; the destructor may run on any thread.
+// Cost:      appending is a compare and a copy; the buffer doubles when it grows; no heap allocation in steady state up
+//            to 64 KiB.
 
 #pragma once
 

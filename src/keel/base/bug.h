@@ -5,12 +5,12 @@
 //     …
 //   }
 //
-// KEEL_EXPECT throws a Bug: an exception that has the given sentence, the place in the source, and the stack. Use it
-// for mistakes in code that runs inside a request, a job or another task, where a client may be able to provoke the
-// mistake. The task ends with Code::Internal (Error::is_bug()); if it was handling a request, the server responds with
-// 500. The bug is logged, and everything else continues. KEEL_CHECK (base/check.h) ends the process instead. Use it for
-// mistakes that code inside a task cannot cause: broken invariants of Keel itself, after which the process could harm
-// other requests, and mistakes at start-up.
+// KEEL_EXPECT throws a Bug: an exception that has the given sentence, the place in the source, and the stack. Use
+// KEEL_EXPECT for mistakes in code that runs inside a request, a job or another task, where a client may be able to
+// provoke the mistake. The task ends with Code::Internal (Error::is_bug()); if it was handling a request, the server
+// responds with 500. The bug is logged, and everything else continues. KEEL_CHECK (base/check.h) ends the process
+// instead. Use KEEL_CHECK for mistakes that code inside a task cannot cause: broken invariants of Keel itself, after
+// which the process could harm other requests, and mistakes at start-up.
 //
 // The start() of an operation may throw a Bug before the operation has begun (task/leaf.h). Code that must not throw
 // makes the Error from the Bug: Error::from_bug(Bug(…)). KEEL_DEXPECT does the same as KEEL_EXPECT in builds without

@@ -26,7 +26,7 @@ void set_last_words(const char* text) noexcept {
 }
 
 void check_failed(const char* file, int line, const char* condition, const char* sentence) noexcept {
-  // This calls write(2) instead of stdio, because the thread that failed may hold the lock of the stdio stream.
+  // Calls write(2) instead of using stdio, because the thread that failed may hold the lock of the stdio stream.
   char text[words_max];
   std::snprintf(text, sizeof text - 1, "%s:%d: check failed: %s: %s", file, line, condition, sentence);
   set_last_words(text);

@@ -14,8 +14,7 @@
 //
 // Bugs:     a capacity that is not a power of two aborts; access to an element that does not exist (front, back,
 //           operator[], or pop_front of an empty buffer) throws a Bug.
-// Lifetime: elements stay where they are until they are popped or overwritten; references to the other elements stay
-//           valid.
+// Lifetime: until an element is popped or overwritten, it stays in its place, and references to it stay valid.
 // Threads:  one at a time.
 // Cost:     an index is computed with a mask instead of a division. The memory is allocated once, from pool.h, and
 //           freed by the destructor.
@@ -114,8 +113,8 @@ class CircularBuffer {
 
   T* elements_ = nullptr;
   std::size_t mask_;
-  // The numbers of the oldest element and of the next element to be pushed, counted from the first push. Both numbers
-  // wrap around at 2^64.
+  // The numbers of the oldest element and of the next element to be pushed, counted from the first push. The numbers of
+  // elements wrap around at 2^64.
   std::size_t first_ = 0;
   std::size_t end_ = 0;
 };

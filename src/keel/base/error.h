@@ -1,7 +1,8 @@
 // keel/base/error.h — an error: a code with a message, in one machine word.
 //
 // An Error is a code, an optional errno and a message. The code is chosen by what the caller should do next; each code
-// has a log level, and a default HTTP status: that of the RFC 9457 problem that an HTTP server makes of the Error.
+// has a log level, and a default HTTP status. An HTTP server turns an Error into an RFC 9457 problem, by default with
+// this status.
 //
 //   return fail(Code::NotFound, "no such user");                  // a function or coroutine fails with a literal
 //   return Error::text(Code::NotFound, "no user " + name);        // … with a message made now
@@ -15,10 +16,10 @@
 //
 // Origin:    an Error belongs to the application, and a client may see it, unless its origin is one of the following
 //            two. is_from_environment() is true for an error of files, databases, other servers or the system. is_bug()
-//            is true for an error that a mistake of the program caused (base/bug.h). A server responds to an error of
-//            these two origins with a status of 500 or above, and does not send the error's message. The origin stays
-//            with an Error when its code or message changes; on_error() (task/on_error.h) replaces the whole Error by
-//            an error of the application.
+//            is true for an error that a mistake of the program caused (base/bug.h). A server responds to an Error from
+//            the environment or of a bug with a status of 500 or above, and does not send the Error's message. The
+//            origin stays with an Error when its code or message changes; on_error() (task/on_error.h) replaces the
+//            whole Error by an error of the application.
 // Places:    an Error from the environment or of a bug remembers the places where it was awaited, innermost first,
 //            without places in Keel's own sources. An error of a database also contains the statement.
 //
@@ -27,7 +28,7 @@
 //            for later context, so that five levels of 23 characters need one allocation; when later context does not
 //            fit, everything moves into a block of 1.5 times the size. Move-only; clone() copies.
 // Threads:   a value; may be moved between threads.
-// Cost:      8 bytes; making one from a literal does not allocate.
+// Cost:      8 bytes; making an Error from a literal does not allocate.
 
 #pragma once
 
@@ -60,7 +61,7 @@ enum class Code : std::uint8_t {
   Cancelled,           // The operation was asked to stop, or the peer disconnected.  499
   Unavailable,         // The operation cannot succeed now: retry with back-off.      503
   Protocol,            // The peer violated the protocol.                             400
-  Upstream,            // Another server, which this one called, has failed.          502
+  Upstream,            // Another server, which this server called, has failed.       502
   Unsupported,         // This build, the system or the peer lacks the feature.       501
   DataLoss,            // Stored data is damaged.                                     500
   Internal,            // A bug or a foreign exception.                               500
@@ -80,8 +81,8 @@ Level log_level(Code code) noexcept;
 
 class [[nodiscard]] Error {
  public:
-  // The number of bytes of context for which a message's block has room, including the ": " after each level of
-  // context.
+  // The number of bytes of context for which a message's block has room, including the colon and the blank after each
+  // level of context.
   static constexpr std::size_t context_room = 128;
 
   // `literal` is kept by pointer: it must be a string literal, or live as long as the process.
@@ -99,10 +100,10 @@ class [[nodiscard]] Error {
   // An Error with its own copy of `message`, which takes one allocation. If memory runs out, the message is lost and
   // the code is kept.
   static Error text(Code code, std::string_view message) noexcept;
-  // Call it in a catch block. std::bad_alloc becomes ResourceExhausted, every other exception becomes Internal with its
-  // what(). For a std::system_error, the Error has the errno, and its message is the what() without the errno's text.
-  // std::bad_alloc and std::system_error are from the environment; every other exception is a bug. For a Bug, the
-  // Error's message is the Bug's sentence, and the Bug's place and stack are kept.
+  // Call from_exception() in a catch block. std::bad_alloc becomes ResourceExhausted, every other exception becomes
+  // Internal with its what(). For a std::system_error, the Error keeps the errno, and the message of the Error is the
+  // text of what() without the errno's text. std::bad_alloc and std::system_error are from the environment; every other
+  // exception is a bug. For a Bug, the Error's message is the Bug's sentence, and the Bug's place and stack are kept.
   static Error from_exception() noexcept;
   // An Error with Code::Internal and the sentence, place and stack of a Bug that cannot be thrown where it is detected.
   static Error from_bug(const Bug& bug) noexcept;
@@ -116,7 +117,7 @@ class [[nodiscard]] Error {
   // The message, with the newest context first and the cause last, but without the errno's text. The view is valid
   // while this Error lives and is not changed.
   std::string_view message() const noexcept;
-  // The whole error as text for people: "loading user: open: No such file or directory".
+  // The whole error as text for people: the message, then the text of the errno if there is an errno.
   std::string describe() const;
 
   // Adds context in front of the message: because("reading config") gives "reading config: …". Code and errno are kept.
@@ -175,8 +176,8 @@ class [[nodiscard]] Error {
   static Error made(Code code, int number, std::string_view context, std::string_view text) noexcept;
   Error& with_origin_of(const Error& other) noexcept;
   Text* own_text() noexcept;
-  // Bits 0-4 code, 5-6 the origin, 7 owned, 8-15 errno, 16-63 the address of the literal or of the owned Text (user
-  // addresses have 48 bits).
+  // Bits 0-4: the code; 5-6: the origin; 7: whether the Error owns a Text; 8-15: the errno; 16-63: the address of the
+  // literal or of the owned Text (user addresses have 48 bits).
   Error(Code code, int number, const void* text, bool owned) noexcept
       : word_(reinterpret_cast<std::uintptr_t>(text) << 16 | static_cast<std::uint64_t>(number & 0xff) << 8 |
               (owned ? owned_bit : 0) | static_cast<std::uint64_t>(code)) {}

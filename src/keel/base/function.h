@@ -4,7 +4,7 @@
 // heap. A Function is move-only; a call of an empty Function throws a Bug. FunctionRef<R(A...)> borrows a callable for
 // the duration of a call.
 //
-// Threads: as for the callable.
+// Threads: as thread-safe as the callable.
 // Cost:    one indirect call.
 
 #pragma once

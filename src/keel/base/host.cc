@@ -44,8 +44,8 @@ class SystemThread final : public Thread {
     // The constructor returns only after the thread has allocated everything it needs. Memory may be short later, and
     // glibc ends the process if there is no memory to register the destructor of the pool's lists.
     std::latch has_begun(1);
-    // Only the main thread takes signals. Every other thread begins with all signals blocked. The new thread then
-    // unblocks the signals that its own faults raise, and the signal that requests its stack.
+    // Only the main thread takes signals. Threads other than the main thread begin with all signals blocked. The new
+    // thread then unblocks the signals that its own faults raise, and the signal that requests its stack.
     std::optional<SignalsBlocked> blocked(std::in_place);
     auto run = [body = std::move(body), &has_begun]() mutable {
       const SignalStack signal_stack;

@@ -39,12 +39,12 @@ class Host {
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;
   // The larger of two values: wall_ns(), and the previous result of this function plus one. The value grows with each
-  // call, also within one event-loop iteration and while the calendar is set back. Use it for ids that have to be in
-  // the order in which they were made.
+  // call, also within one event-loop iteration and while the calendar is set back. Use this function for ids that have
+  // to be in the order in which they were made.
   std::int64_t next_wall_ns() noexcept;
   // 64 random bits, which cannot be guessed from earlier bits: for ids, boundaries, jitter and sampling. The system
-  // host gets them from getrandom(2) in about 300 ns. A worker computes them in a few nanoseconds from a key that the
-  // kernel provided (base/random_stream.h). A simulation takes them from its seed.
+  // host gets the bits from getrandom(2) in about 300 ns. A worker computes the bits in a few nanoseconds from a key
+  // that the kernel provided (base/random_stream.h). A simulation takes the bits from its seed.
   virtual std::uint64_t random() noexcept = 0;
   // Fills `out` with random bits for keys and tokens. On the system host and on workers, each call makes one
   // getrandom(2), which takes about 300 ns, and which waits during boot until the kernel has collected enough entropy.

@@ -98,8 +98,8 @@ class MpmcQueue {
 
   // The approximate number of elements, for metrics: a push or a pop is counted as soon as it has begun.
   std::size_t size() const noexcept {
-    // Relaxed, because no element is read through these values. They may come from different moments, so a negative
-    // difference counts as 0.
+    // Relaxed, because no element is read through the two loaded numbers. The numbers may come from different moments,
+    // so a negative difference counts as 0.
     const std::size_t popped = pop_at_.load(std::memory_order_relaxed);
     const auto size = static_cast<std::ptrdiff_t>(push_at_.load(std::memory_order_relaxed) - popped);
     if (size < 0) return 0;

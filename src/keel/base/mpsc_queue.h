@@ -18,8 +18,8 @@
 //           one exchange; if there are several elements, it also writes to each element, to reverse their order. On an
 //           empty queue, take_all() costs only a load. A queue takes one cache line, 64 bytes. A queue with a separate
 //           list for each producer would push without the atomic exchange, but would lose the order between producers.
-// Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Unlike Treiber's stack, this queue
-//           removes all elements together and never the newest alone. Therefore a reused address (ABA) is harmless.
+// Source:   Treiber, IBM Research Report RJ 5118 (1986). Unlike Treiber's stack, this queue removes all elements
+//           together and never the newest alone. Therefore a reused address (ABA) is harmless.
 
 #pragma once
 
@@ -56,7 +56,7 @@ class MpscQueue {
     // Most calls find an empty queue; this load then avoids the exchange, which would take the cache line from the
     // pushing threads.
     if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
-    // The acquire makes each element visible as the thread that pushed it left it.
+    // The acquire makes each element visible in the state in which its thread pushed it.
     T* at = newest_.exchange(nullptr, std::memory_order_acquire);
     T* oldest = nullptr;
     while (at != nullptr) {

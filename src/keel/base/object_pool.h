@@ -88,7 +88,7 @@ class ObjectPool {
 
  private:
   struct Slot {
-    void* link;  // While the object lives, this is the pool; otherwise it is the next free slot.
+    void* link;  // The pool while the object lives; otherwise the next free slot.
     alignas(T) std::byte object[sizeof(T)];
   };
   struct alignas(Slot) Block {

@@ -6,13 +6,13 @@
 //     Owned<State> state_;       // state_(Owned<State>::make(options))
 //   };
 //
-// Use it in a class that hides its state. An Owned does what a std::unique_ptr would do, but does not need <memory>,
-// which would have to be compiled for every file that includes the header. An Owned is never empty and cannot be moved;
-// use a std::unique_ptr for a pointer that may be empty or moves.
+// Use an Owned in a class that hides its state. An Owned does what a std::unique_ptr would do, but does not need
+// <memory>, which would have to be compiled for every file that includes the header. An Owned is never empty and cannot
+// be moved; use a std::unique_ptr for a pointer that may be empty or moves.
 //
 // Lifetime: the object is destroyed with its owner, whose destructor is therefore defined where T is complete.
-// Threads:  as for T.
-// Cost:     one allocation; a pointer.
+// Threads:  as thread-safe as T.
+// Cost:     one allocation; an Owned is as large as a pointer.
 
 #pragma once
 

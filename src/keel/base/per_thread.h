@@ -2,9 +2,9 @@
 //
 //   class Limiter { PerThread<Table> tables_; … tables_.get([] { return Table(); }).take(key) … };
 //
-// Use it for data that a shared object keeps for each worker, so that workers share nothing. The values are destroyed
-// with the PerThread, on the thread that destroys it; the value of a thread that has ended is taken over by a later
-// thread.
+// Use a PerThread for data that a shared object keeps for each worker, so that workers share nothing. The values are
+// destroyed with the PerThread, on the thread that destroys it; the value of a thread that has ended is taken over by a
+// later thread.
 //
 // Threads:  get() on any thread; it returns the value of the calling thread.
 // Lifetime: references are valid as long as the PerThread.

@@ -30,7 +30,8 @@ namespace internal {
 inline constexpr std::size_t pool_step = 16;
 inline constexpr std::size_t pool_fine_max = 1032;
 inline constexpr int pool_fine_count = (pool_fine_max - pool_block_min) / pool_step + 1;
-inline constexpr std::size_t pool_coarse_min = 1024;  // Half of the smallest size class that is a power of two.
+// The smallest size class that is a power of two is twice this size.
+inline constexpr std::size_t pool_coarse_min = 1024;
 inline constexpr int pool_class_count =
     pool_fine_count + __builtin_ctzl(pool_block_max) - __builtin_ctzl(pool_coarse_min);
 
@@ -92,7 +93,8 @@ inline void pool_free(void* block, std::size_t bytes) noexcept {
   blocks.head = free;
 }
 
-// Frees all blocks that this thread keeps. Only tests need it, because a thread frees its blocks when it ends.
+// Frees all blocks that this thread keeps. Only tests need this function, because a thread frees its blocks when it
+// ends.
 void pool_trim() noexcept;
 
 }  // namespace keel

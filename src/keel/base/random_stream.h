@@ -1,10 +1,10 @@
 // keel/base/random_stream.h — computes random bits that cannot be predicted, for a worker's Host::random().
 //
-// ChaCha20 (RFC 8439 §2.3) with fast key erasure (D. J. Bernstein, 2017). The 256-bit key comes from a host's secret(),
-// that is, from the kernel on the system host and from the seed in a simulation. Sixteen blocks are computed at a time;
-// the first 256 bits become the next key, and each value is erased when it is returned. An attacker who knows
-// some of the values cannot compute any other value; one who reads the memory cannot compute any earlier value. The
-// same key gives the same values on every processor.
+// ChaCha20 (RFC 8439 §2.3) with fast key erasure (Bernstein, 2017). The 256-bit key comes from a host's secret(), that
+// is, from the kernel on the system host and from the seed in a simulation. Sixteen blocks are computed at a time; the
+// first 256 bits become the next key, and each value is erased when it is returned. An attacker who knows some of the
+// values cannot compute any other value; an attacker who reads the memory cannot compute any earlier value. The same
+// key gives the same values on every processor.
 //
 // fork(): the child's stream continues with a new key from the host. Two virtual machines that are started from one
 // snapshot produce the same values. Where equal values are not acceptable, use Host::secret(), which gets its bits from

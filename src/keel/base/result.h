@@ -165,7 +165,7 @@ class [[nodiscard(
       return Result(Error(std::forward<F>(f)(std::move(*this).error())));
     return std::move(*this);
   }
-  // Adds a line of context to the error, if there is one.
+  // If the Result has an error, adds a line of context to this error.
   Result because(std::string_view context) && {
     if (is_err()) [[unlikely]]
       return Result(std::move(*this).error().because(context));

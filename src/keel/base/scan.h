@@ -4,10 +4,10 @@
 // memory (begin <= at). The last bytes are read with one load, which may overlap bytes that were already searched. No
 // byte outside of [begin, end) is read, so text may end at a page boundary.
 //
-// find uses SSE2, which every x86-64 processor has. Use find for the names and values of requests, which are so short
-// that selecting wider vectors would cost more than it saves. find_long is for texts that may be long, and selects the
-// widest vectors of the processor. On processors other than x86-64, find and find_long search byte by byte with a table
-// of the set.
+// find uses SSE2, which every x86-64 processor has. Use find for the header names and header values of requests, which
+// are so short that selecting wider vectors would cost more than it saves. find_long is for texts that may be long, and
+// selects the widest vectors of the processor. On processors other than x86-64, find and find_long search byte by byte
+// with a table of the set.
 //
 // Threads: any.
 // Cost:    5 to 12 instructions for 16 bytes. Inline, because a call would cost as much as a short search.
@@ -67,8 +67,8 @@ struct NotHostByte {  // Anything but letters, digits, '-' and '.': the end of n
 };
 
 // The first byte that a request target may not contain (RFC 3986 §3.3, §3.4): control bytes, space, bytes from 0x7f up
-// and "#<>\^`{|}. A search for exactly these bytes would need more comparisons. To save these comparisons, '!' and '~'
-// also stop the search, and in a path the bytes "$%=?" do, too.
+// and "#<>\^`{|}. An exact search would need more comparisons. To save comparisons, the search also stops at '!' and
+// '~', and in a path also at each of "$%=?".
 struct QueryStop {
   static constexpr bool has(unsigned char c) {
     return c <= '#' || c >= '{' || c == '<' || c == '>' || c == '\\' || c == '^' || c == '`';
@@ -230,7 +230,7 @@ inline bool has(const char* at, std::size_t size) {
   return find<Set>(at, at, end) != end;
 }
 
-// Each returns the first byte of [at, end) that belongs to the set in its name, or end.
+// Returns the first byte of [at, end) that belongs to the set in the name of the function, or end.
 inline const char* find_control(const char* begin, const char* at, const char* end) {
   return find<Control>(begin, at, end);
 }
@@ -267,7 +267,8 @@ inline std::uint64_t load64(const char* at) {
   return word;
 }
 
-// Whether the `size` bytes at `a` and at `b` are the same. For few bytes this costs less than a function call would.
+// Whether the `size` bytes at `a` and at `b` are the same. For a few bytes, this comparison costs less than a function
+// call would.
 inline bool is_same(const char* a, const char* b, std::size_t size) {
   if (size > 16) return std::memcmp(a, b, size) == 0;
   if (size >= 8) {
@@ -282,8 +283,8 @@ inline bool is_same(const char* a, const char* b, std::size_t size) {
 
 // True if the N-1 bytes at `at` equal `text`, ignoring the case of letters. `text` must be 4 to 24 bytes long and
 // consist of lower-case letters, digits and '-'. The bytes at `at` must be bytes that a header name may contain:
-// setting bit 0x20 in such a byte changes only A-Z into a letter, a digit or '-'. In other text, a control byte could
-// be taken for one of these characters.
+// setting bit 0x20 in such a byte changes only A-Z into a letter, a digit or '-'. In text with other bytes, a control
+// byte could be taken for a letter, a digit or '-'.
 template <std::size_t N>
 inline bool same_word(const char* at, const char (&text)[N]) {
   constexpr std::size_t size = N - 1;

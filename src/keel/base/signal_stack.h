@@ -4,7 +4,7 @@
 // SA_ONSTACK). Threads that Host::system() starts have a SignalStack; on the main thread, the program has to create a
 // SignalStack.
 //
-// Errors:   if there is no memory for the stack, the thread continues without it.
+// Errors:   if there is no memory for the stack, the thread continues without a separate stack.
 // Threads:  create and destroy it on the thread that it serves; nested SignalStacks must be destroyed in reverse order.
 // Cost:     64 KiB of address space, and the pages that a handler touches.
 

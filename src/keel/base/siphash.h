@@ -1,8 +1,8 @@
 // keel/base/siphash.h — a keyed hash whose values an attacker without the key cannot predict (SipHash-2-4, Aumasson and
 // Bernstein 2012).
 //
-// Use it for tables whose keys come from outside: with a secret key from Host::secret(), an attacker cannot fill a
-// table with colliding keys.
+// Use this hash for tables whose keys come from outside: with a secret key from Host::secret(), an attacker cannot fill
+// a table with colliding keys.
 //
 // Threads: a function.
 // Cost:    about 1 ns a byte for short texts.

@@ -13,11 +13,11 @@
 // Result:   no call waits. A push to a full ring and a pop from an empty ring have no effect; the return value reports
 //           this.
 // Lifetime: remaining elements are destroyed with the ring; both threads must have stopped using the ring by then.
-// Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
+// Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any thread.
 // Cost:     no allocation after construction. A push and a pop are one store each. Each side caches the other's
 //           position. A side reads the other's real position only when the cached position shows no room or no element,
 //           because the read moves a cache line between processors.
-// Source:   L. Lamport, "Specifying Concurrent Program Modules" (1983); the cached positions: P. Lee, T. Bu and G.
+// Source:   Lamport, "Specifying Concurrent Program Modules" (1983); for the cached positions, Lee, Bu and
 //           Chandranmenon, "A Lock-Free, Cache-Efficient Shared Ring Buffer for Multi-Core Architectures" (2009).
 
 #pragma once
@@ -127,8 +127,8 @@ class SpscRing {
     if (count != 0) tail_.store(tail + count, std::memory_order_release);  // One store releases all slots.
     return count;
   }
-  // The oldest elements, as far as they are consecutive in memory; empty when the ring is empty. They stay in the ring
-  // until pop(count) removes the first `count` of them.
+  // The oldest elements, as far as they are consecutive in memory; empty when the ring is empty. The returned elements
+  // stay in the ring until pop(count) removes the first `count` of them.
   std::span<T> front() noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     const std::size_t waiting = waiting_after(tail, capacity());

@@ -43,10 +43,11 @@ struct Stack {
 void capture_interrupted_stack(Stack& stack, void* context) noexcept;
 
 // Captures the stack of another thread of this process, identified by its gettid(): stack_signal interrupts the thread,
-// which then continues. `also`, if given, runs on that thread, inside a signal handler, and so has the restrictions of
-// a signal handler. DeadlineExceeded when the thread has not responded in time (it blocks the signal, is stopped, or
-// waits inside the kernel for something that cannot be interrupted); NotFound when there is no such thread. An
-// interrupted system call is restarted, except calls that are never restarted (signal(7)), which end with EINTR.
+// which then continues. `also`, if given, runs on the interrupted thread, inside a signal handler, and must obey the
+// restrictions of a signal handler. DeadlineExceeded when the thread has not responded in time (it blocks the signal,
+// is stopped, or waits inside the kernel for something that cannot be interrupted); NotFound when there is no such
+// thread. An interrupted system call is restarted, except calls that are never restarted (signal(7)), which end with
+// EINTR.
 Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, FunctionRef<void()> also);
 Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience);
 // stack_signal is SIGURG: the system does not send this signal unless a program requests it, it is ignored by default,
@@ -67,12 +68,12 @@ ModulePlace module_place(std::uintptr_t address) noexcept;
 struct FrameName {
   std::string_view function;  // "?" when the function has no name.
   std::uintptr_t offset = 0;  // The offset from the function's start, if there is no line.
-  std::string_view file;      // Empty without debug information.
+  std::string_view file;      // Empty if there is no debug information.
   int line = 0;
 };
 // Calls `f` with the names and the index of each frame; an inlined function comes before the function that contains it.
-// The views are valid only during the call. With `demangle`, names are as written in the source, which needs the heap;
-// without `demangle`, the heap is not used.
+// The views are valid only during the call. With `demangle`, names have the form of the source, and the function uses
+// the heap; without `demangle`, it does not use the heap.
 void name_stack(const Stack& stack, bool demangle, FunctionRef<void(int, const FrameName&)> f);
 
 // The stack on one line, innermost function first: "shop::Cart::add(int) (cart.cc:12) < main+0x1c".

@@ -7,8 +7,8 @@
 //     ShortText<7> text() const;                          // or std::string
 //   };
 //
-// Such a type is supported by Request::path_param and query_param (an invalid text is answered with 400), by
-// json::Reader::value (an invalid text is a Value problem), by Row::get, and as an argument of a statement. Examples
+// A type with these members is supported by Request::path_param and query_param (an invalid text is answered with 400),
+// by json::Reader::value (an invalid text is a Value problem), by Row::get, and as an argument of a statement. Examples
 // are data/uuid.h and data/timestamp.h. For an invalid text, the message is the name of the parameter, member or
 // column, followed by `expected`.
 //

@@ -610,7 +610,7 @@ TEST(Help, lists_every_key_with_range_and_default) {
             "  --password=VALUE\n"
             "      of the store (text)\n"
             "  --password_file=VALUE\n"
-            "      or the file that contains the secret\n"
+            "      file that contains the secret, in place of the secret itself\n"
             "  --sinks=[...]\n"
             "      where lines go (a list, as YAML; N below is an index)\n"
             "  --sinks.N.path=VALUE\n"

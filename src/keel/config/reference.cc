@@ -88,7 +88,7 @@ class Tables {
       if (has_keys) below.push_back({element, name + ".N", is_reloadable});
     } else if (f.kind == Kind::Secret) {
       row(name, "text", "", f.help);
-      row(name + "_file", "text", "", "or the file that contains the secret");
+      row(name + "_file", "text", "", "file that contains the secret, in place of the secret itself");
     } else {
       row(name, escaped(expectation(f)), code(value_text(f)), f.help);
     }

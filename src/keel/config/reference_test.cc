@@ -70,7 +70,7 @@ TEST(Reference, has_a_table_for_each_section_and_a_row_for_each_key) {
       "| `store.doors` | a list; each element is an integer from -2147483648 to 2147483647 | `[1, 2]` | numbers of "
       "the doors | no |\n"
       "| `store.password` | text |  | of the till | no |\n"
-      "| `store.password_file` | text |  | or the file that contains the secret | no |\n"
+      "| `store.password_file` | text |  | file that contains the secret, in place of the secret itself | no |\n"
       "\n"
       "## store.shelves.N\n"
       "\n"

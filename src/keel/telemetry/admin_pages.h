@@ -52,7 +52,7 @@ class AdminPages {
   // A listener for probes from outside has metrics and health only: the pages that are not below /admin/.
   enum class Which : std::uint8_t { All, ForProbes };
   // Adds a route for each page that `which` selects. Adds the list of these pages at "/", unless a page has that path.
-  // Call it after the last add().
+  // Call mount() after the last add().
   void mount(http::Router& router, Which which = Which::All);
   // The paths in the order in which they were added, with a space between them.
   std::string paths() const;

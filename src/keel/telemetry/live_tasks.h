@@ -1,4 +1,4 @@
-// keel/telemetry/live_tasks.h — the tasks of all workers, for people: GET /admin/tasks and SIGQUIT.
+// keel/telemetry/live_tasks.h — the tasks of all workers, for people (GET /admin/tasks and SIGQUIT).
 //
 //   LiveTasks tasks(*runtime);
 //   tasks.write_text(body);

@@ -4,10 +4,10 @@
 //         "method":"GET","status":200,"duration":0.000017,"trace":"000…1"}
 // Text:  2026-11-21T03:31:00.123456Z INFO  http.server: request method=GET status=200 duration=0.000017 trace=000…1
 //
-// A Duration is a number of seconds. An Error is its whole text, and its code is in a second field `<name>_code`. A
-// double that is not a number is null. A record is always one line, whatever its fields contain: control characters
-// (C1, line separators and bidirectional overrides too) and bytes that are not UTF-8 are escaped, in Text as \xNN and
-// \u{NNNN}.
+// A Duration is written as a number of seconds. An Error is written as its whole text; the code of the Error is in a
+// second field `<name>_code`. A double that is not a number is written as null. A record is always one line, whatever
+// its fields contain: control characters (C1, line separators and bidirectional overrides too) and bytes that are not
+// UTF-8 are escaped, in Text as \xNN and \u{NNNN}.
 //
 // Threads: one LineFormatter is used by one thread at a time.
 // Cost:    about 0.06 us per line (log_line_bench); a formatter has 4 KB.

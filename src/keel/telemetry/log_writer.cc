@@ -33,8 +33,8 @@ bool is_same_file(int a, int b) {
          first.st_ino == second.st_ino;
 }
 
-// Whether the file ends with an incomplete line, which a full disk may have left. If the file cannot be read, this
-// function cannot find out, and returns false.
+// Whether the file ends with an incomplete line, which a full disk may have left. If the file cannot be read, the
+// result is false.
 bool ends_within_a_line(const std::string& path) {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) return false;
@@ -64,8 +64,8 @@ class LogWriter::Output {
         is_torn_(other.is_torn_) {}
   ~Output() { close(); }
 
-  // Opens the sink; a File is opened again. Returns the number of lost lines: a partly written line is completed in the
-  // file that it began in.
+  // Opens the sink; a File sink may be open already. If its path now names a different file, the unwritten end of a
+  // line is dropped, because the line began in the former file. Returns the number of lost lines.
   Result<std::uint64_t> open() {
     std::uint64_t lost = 0;
     switch (sink_.to) {
@@ -102,7 +102,7 @@ class LogWriter::Output {
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
   std::uint64_t waiting_lines() const {
     const std::string_view all = pending_.view();
-    if (all == "\n") return 0;  // This is not a line, but the end of a line that an earlier write began.
+    if (all == "\n") return 0;  // Only the end of a line waits; an earlier write began that line.
     return static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n'));
   }
 
@@ -147,8 +147,8 @@ class LogWriter::Output {
       return false;
     }
   }
-  // Call it before the first line for another file, when at most the unwritten end of one line waits. Returns the
-  // number of lines lost.
+  // Must be called before the first line for another file, when at most the unwritten end of one line waits. Returns
+  // the number of lines lost.
   std::uint64_t begin_file() {
     const std::uint64_t lost = waiting_lines();
     lost_ += lost;
@@ -257,14 +257,15 @@ struct LogWriter::State {
   }
 
   LogWriterOptions options;
-  std::mutex mutex;  // Guards draining and `outputs`.
+  std::mutex mutex;  // Guards `outputs` and the calls of reader.drain().
   std::vector<Output> outputs;
   log::Reader reader;
   std::atomic<std::uint64_t> records_taken = 0;
   std::atomic<std::uint64_t> lines_lost = 0;
   std::atomic<bool> stopping = false;
-  std::atomic<pid_t> thread_id = 0;                        // The writer's thread.
-  std::atomic<void (*)() noexcept> last_record = nullptr;  // The request of flush_from_signal(), until it is done.
+  std::atomic<pid_t> thread_id = 0;  // The writer's thread.
+  // What the writer's thread calls for flush_from_signal(); null: nothing.
+  std::atomic<void (*)() noexcept> last_record = nullptr;
   std::unique_ptr<Thread> thread;
   std::vector<metrics::GaugeFunction> exposed;
 };

@@ -15,7 +15,7 @@
 //           many were lost. Lost lines free their space in the rings, so a full disk makes no thread wait, not even
 //           with log::Overflow::Block. A file that cannot be opened is an error of make(), set_sinks() and reopen(); so
 //           is a symbolic link of another user (append_file.h).
-// Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
+// Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any thread. SIGPIPE must be ignored or blocked.
 // Lifetime: recording threads may outlive the LogWriter; its destructor writes the remaining lines and stops the
 //           writing.
 // Memory:   two batches for each sink, allocated at the start, so that lines which fit into the batches are not lost
@@ -60,9 +60,9 @@ struct LogSink {
 // Sinks and buffer of a LogWriter.
 struct LogWriterOptions {
   enum class Mode : std::uint8_t {
-    Background,  // A separate thread writes.
-    Direct,      // The recording thread writes before it continues, under a lock: for tests and debugging.
-    Manual,      // Only flush() writes; used by simulations.
+    Background,  // A separate thread writes the lines.
+    Direct,      // The recording thread writes the line under a lock, before it continues: for tests and debugging.
+    Manual,      // Only flush() writes the lines: for simulations.
   };
   std::vector<LogSink> sinks;  // Empty: JSON to standard error.
   Mode mode = Mode::Background;
@@ -88,10 +88,10 @@ class LogWriter {
   // Opens every File again by its path (after a rename). If a file cannot be opened, its old descriptor is kept.
   Result<> reopen();
 
-  // Used by a crash handler; async-signal-safe. Makes the writer's thread write everything recorded so far, then the
-  // lines that `record` records there, and waits at most `patience`. Returns false if the writing was not complete
-  // after `patience`, for example because the caller is the writer's thread. Without a separate thread no lines wait,
-  // and `record` is not called.
+  // Used by a crash handler; async-signal-safe. Makes the writer's thread write everything recorded so far, call
+  // `record`, and write the lines that `record` records. Waits at most `patience`. Returns false if the writing was not
+  // complete after `patience`, for example because the caller is the writer's thread. Without a separate thread no
+  // lines wait, and `record` is not called.
   bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
   bool is_writing_thread() const noexcept { return writing_thread() == gettid(); }
   pid_t writing_thread() const noexcept;  // The gettid() of the writer's thread; 0: there is none.

@@ -4,7 +4,7 @@
 // process_open_fds, process_max_fds and process_start_time_seconds (the names that Prometheus clients agree on), which
 // are read at each scrape, and unhandled_errors_total (observe/unhandled.h).
 //
-// Errors:   0 for a file of /proc that cannot be read.
+// Errors:   a value is 0 if its file in /proc cannot be read.
 // Lifetime: the registry outlives the ProcessMetrics.
 // Threads:  any.
 // Cost:     some system calls at each scrape, otherwise nothing.

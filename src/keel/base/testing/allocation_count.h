@@ -2,8 +2,8 @@
 // make allocations fail, for tests of code that runs out of memory.
 //
 // In a program that uses this header and links keel::base_testing, malloc, calloc and realloc are replaced (operator
-// new calls them too). A sanitizer replaces these functions itself; under a sanitizer, allocations() stays 0 and no
-// allocation is made to fail.
+// new calls them too). A sanitizer replaces malloc, calloc and realloc itself; under a sanitizer, allocations() stays 0
+// and no allocation is made to fail.
 
 #pragma once
 
@@ -18,7 +18,7 @@ namespace keel::internal {
 std::size_t allocations() noexcept;
 
 extern constinit thread_local bool allocations_fail;
-// While such an object exists, this thread's allocations fail.
+// While a WithoutMemory exists, the allocations of its thread fail.
 class WithoutMemory {
  public:
   WithoutMemory() noexcept { allocations_fail = true; }

@@ -27,7 +27,8 @@ constexpr int atomics_max = 16;
 constexpr std::size_t stack_bytes = 256 * 1024;
 constexpr int steps_max = 10'000;
 
-// What a thread knows about the other threads; a released write passes this knowledge on.
+// What a thread knows about the other threads; a write that releases passes this knowledge to the threads that acquire
+// it.
 struct Knowledge {
   // For each atomic, the newest write that the thread knows; the thread never sees an older write again.
   std::array<std::uint16_t, atomics_max> newest{};
@@ -61,7 +62,7 @@ struct Step {
   int thread;
   Operation operation;
   std::memory_order order;
-  std::uint64_t value;  // The value read, or written by a store.
+  std::uint64_t value;  // The value that was read or stored.
   std::size_t age;      // The age of the write that was read: 0 is the newest.
 };
 
@@ -75,7 +76,7 @@ struct Decision {
   std::size_t choices = 0;  // 0: not known yet.
 };
 
-// For each thread, the last of its steps that had an effect; 0: no step had one.
+// For each thread, the last of its steps that had an effect; 0: none of its steps had an effect.
 using Steps = std::array<std::uint16_t, threads_max + 1>;
 
 // The last accesses to some plain data.
@@ -379,7 +380,7 @@ class Checker {
     return decision.choice;
   }
 
-  // Call it before an operation, so that other threads can run first.
+  // Called before each operation, so that other threads can run first.
   void pause(Operation operation) {
     if (who_ != maker) {
       next_[index(who_)] = operation;
@@ -405,8 +406,8 @@ class Checker {
     arrive(before.fake_stack);
   }
 
-  // Call it first after a switch, on the new stack. The first fiber gets the bounds of the stack of the thread that
-  // resumed it.
+  // Must be called first after a switch, on the new stack. The first call keeps the bounds of the stack of `maker`,
+  // from which the fiber was resumed.
   void arrive([[maybe_unused]] void* fake_stack) {
 #if KEEL_ADDRESS_SANITIZER
     const void* stack = nullptr;
@@ -510,11 +511,11 @@ class Checker {
   unsigned asleep_ = 0;
   bool redundant_ = false;
   std::array<Operation, threads_max> next_;
-  std::array<int, threads_max> sleeps_on_;  // An atomic, or -1.
+  std::array<int, threads_max> sleeps_on_;  // The index of the atomic on which the thread sleeps, or -1.
   std::vector<Step> steps_;
 
   int atomics_ = 0;
-  unsigned ended_ = 0;  // One bit for each thread that has ended.
+  unsigned ended_ = 0;  // One bit for each atomic that was destroyed.
   std::array<std::vector<Write>, atomics_max> writes_;
   std::array<Steps, atomics_max> used_;
   std::array<Knowledge, threads_max + 1> known_;

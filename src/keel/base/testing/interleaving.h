@@ -13,8 +13,8 @@
 //
 // Schedules: the threads are fibers; before each atomic operation the checker decides which thread continues, and
 // explores all decisions, depth first. Operations are independent if they use different atomics, or are all loads.
-// Among schedules that differ only in the order of independent operations, only one is run. The method is the sleep
-// sets of P. Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems" (1996).
+// Among schedules that differ only in the order of independent operations, only one is run. The method is Godefroid's
+// sleep sets ("Partial-Order Methods for the Verification of Concurrent Systems", 1996).
 //
 // Memory: the writes to an atomic have one order, the order in which they ran. A load returns the newest write, except
 //         that up to `stale_loads` loads in each thread return an older write that C++ permits: a write whose successor
@@ -178,7 +178,7 @@ class Atomic {
   const int atomic_;
 };
 
-// Pass this as the last template argument of the containers.
+// Pass Atomics as the last template argument of the containers.
 struct Atomics {
   template <class T>
   using Atomic = interleaving::Atomic<T>;

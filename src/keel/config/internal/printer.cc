@@ -104,7 +104,8 @@ void help_section(std::span<const Field> fields, const std::string& path, bool r
     text += fmt::format("  --{}=VALUE\n     {} ({}{}{})\n", name, spaced(f.help), expectation(f),
                         f.kind == Kind::Secret ? "" : fmt::format("; default {}", value_text(f)), reloads);
     if (f.kind == Kind::Secret && !f.key.empty()) {
-      text += fmt::format("  --{}_file=VALUE\n      or the file that contains the secret\n", name);
+      text +=
+          fmt::format("  --{}_file=VALUE\n      file that contains the secret, in place of the secret itself\n", name);
     }
   }
 }

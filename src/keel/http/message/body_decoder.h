@@ -1,5 +1,5 @@
-// keel/http/message/body_decoder.h — extracts the body of a message from the framing of that body: Content-Length or
-// chunks, with a limit on its size.
+// keel/http/message/body_decoder.h — extracts the body of a message from its framing (Content-Length or chunks), with a
+// limit on the size of the body.
 //
 //   BodyDecoder decoder(head.body(), head.content_length(), bytes_max);
 //   ChunkStep step = decoder.feed(received);           // as ChunkDecoder, for both framings

@@ -181,7 +181,7 @@ const char* ChunkDecoder::step(char c) noexcept {
     case At::Data:
     case At::Done:
     case At::Refused:
-      return nullptr;  // feed() does not call step() in these states.
+      return nullptr;  // feed() does not call step() in the states Data, Done and Refused.
   }
   if (++line_bytes_ > trailer_bytes_max) {
     status_ = Status::RequestHeaderFieldsTooLarge;

@@ -14,8 +14,8 @@
 // chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions are checked and
 // dropped; trailers are checked and returned, but are never mixed with the fields of the head.
 //
-// The decoder has no limit on the size of the body. To enforce a limit, compare announced() with it after each feed():
-// this rejects a large chunk before its data arrives.
+// The decoder has no limit on the size of the body. To enforce a limit, compare announced() with the limit after each
+// feed(): a large chunk can then be rejected before its data arrives.
 //
 // Cost: a few instructions per byte of framing, none per byte of data; 48 bytes of memory; no allocation.
 
@@ -99,7 +99,7 @@ class ChunkDecoder {
   const char* step(char c) noexcept;
 
   std::uint64_t announced_ = 0;
-  std::uint64_t left_ = 0;  // bytes of this chunk's data that were not returned yet
+  std::uint64_t left_ = 0;  // bytes of this chunk's data that have not been returned yet
   std::uint64_t size_ = 0;  // the size of this chunk, as far as its digits have been read
   std::uint64_t excess_ = 0;
   std::uint32_t line_bytes_ = 0;  // bytes of this chunk's extension, or of all trailers

@@ -14,8 +14,8 @@
 // A gzip content may have several members, and a zstd content several frames; their decoded bytes are joined. In every
 // coding, zero bytes decode to an empty content, because servers send empty contents in this way.
 //
-// A small coded content may decode to a huge one, so the caller must limit the decoded bytes. To make such a limit
-// possible, decode() never writes more bytes than its room has, however many bytes the coded content decodes to.
+// A small coded content may decode to a huge one, so the caller must limit the decoded bytes. To make a limit possible,
+// decode() never writes more bytes than its room has, however many bytes the coded content decodes to.
 //
 // Errors:  InvalidArgument: the bytes are not in that coding, end before the content is complete, or are followed by
 //          further bytes; or zstd asks for a window above 8 MiB (RFC 9659). ResourceExhausted: no memory. After each of
@@ -59,7 +59,7 @@ class ContentDecoder {
   // Writes decoded bytes to `room`, which must not be empty, and returns their number. Removes the decoded bytes from
   // the front of `coded`. 0: all of `coded` was read, and more input is needed.
   Result<std::size_t> decode(std::string_view& coded, std::span<char> room);
-  // Call it when the input has ended: fails if the content is not complete.
+  // Ends the content at the end of the input; fails if the content is not complete.
   Result<> end();
   // Frees the memory that is not to be kept for the next content; call it between two contents.
   void release() noexcept;

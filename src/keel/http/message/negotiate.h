@@ -31,8 +31,8 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
 std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
                                          std::span<const std::string_view> offered) noexcept;
 
-// Whether `content_type`, a value of Content-Type, matches `range`: "text/plain", "text/*" or "*/*". The case and the
-// parameters of both are ignored.
+// Whether `content_type`, a value of Content-Type, matches `range`: "text/plain", "text/*" or "*/*". The parameters of
+// `content_type` are ignored, and so is the case of the letters.
 bool is_of_media_range(std::string_view content_type, std::string_view range) noexcept;
 
 // Whether `text` has the form "type/subtype", where both are tokens; the subtype may be '*'.

@@ -482,8 +482,9 @@ class HeadReader {
   }
 
   // A fast path for the first field: if the field is a Host of letters, digits, '-' and '.', with or without a port,
-  // this function reads it and returns the end of its value, which is followed by CRLF. For any other field it returns
-  // null, and read_fields() reads the field. For the word "host", same_word() never takes a control byte for a letter.
+  // this function reads it and returns the end of its value, which is followed by CRLF. For any other field, this
+  // function returns null, and read_fields() reads the field. For the word "host", same_word() never takes a control
+  // byte for a letter.
   [[gnu::always_inline]] inline const char* read_usual_host(const char* line, const char* stop) noexcept {
     constexpr std::size_t name_size = 4;
     if (stop - line < 6 || !scan::same_word(line, "host") || scan::load16(line + name_size) != scan::load16(": ") ||

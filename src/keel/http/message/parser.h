@@ -11,20 +11,22 @@
 //     result = resume_head(received, limits, head);
 //   }
 //
-// Rejected with 400: Content-Length together with Transfer-Encoding; two Content-Lengths, Transfer-Encodings or Hosts;
-// a length that is too large or contains a character that is not a digit; a Transfer-Encoding whose last coding is not
-// chunked, or any Transfer-Encoding in HTTP/1.0; a blank before the colon, folded lines, CR or LF alone, other control
-// bytes; a host that is missing (HTTP/1.1) or empty, or that contains a user, a path, a comma or a blank; an absolute
-// target whose host differs from Host; control characters, blanks, bytes from 0x80 and "#<>\^`{|} in the target; a
-// malformed percent-escape or %00 in the path. With 414: a request line that is too long. With 417: an unknown
-// expectation. With 431: a field line or a head that is too long, or too many fields. With 501: an unknown coding or a
-// very long method. With 505: another major version. The caller handles: Method::Other (501), CONNECT and TRACE, the
-// size of the body (413), dot segments in the path, and the decoding of the path.
+// Rejected with 400: a Content-Length together with Transfer-Encoding; two Content-Lengths, Transfer-Encodings or
+// Hosts; a length that is too large or contains a character that is not a digit; a Transfer-Encoding whose last coding
+// is not chunked, or any Transfer-Encoding in HTTP/1.0; a blank before the colon, folded lines, CR or LF alone, other
+// control bytes; a host that is missing (HTTP/1.1) or empty, or that contains a user, a path, a comma or a blank; an
+// absolute target whose host differs from Host; control characters, blanks, bytes from 0x80 and "#<>\^`{|} in the
+// target; a malformed percent-escape or %00 in the path. A request line that is too long is rejected with 414. An
+// unknown expectation is rejected with 417. A field line or a head that is too long, or too many fields, are rejected
+// with 431. An unknown coding or a very long method is rejected with 501. A major version other than 1 is rejected with
+// 505. The caller handles Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments in the path,
+// and the decoding of the path.
 //
 // The result never depends on how the bytes are divided: invalid bytes are rejected as soon as they arrive, and each
 // prefix of a head is either Incomplete or rejected for the same reason as the whole head.
 //
-// Lifetime: all views of a head point into `received`. When those bytes move, rebase() makes the views follow.
+// Lifetime: all views of a head point into `received`. When the received bytes move, rebase() makes the views follow
+//           them.
 // Cost:     one pass. A call of parse_head() after each read would parse the same bytes again and again; resume_head()
 //           parses only the incomplete line again. Parsing allocates nothing, and does not clear the head first.
 
@@ -123,8 +125,8 @@ class RequestHead {
   // As sent.
   std::string_view target() const noexcept { return view(facts_.target); }
   TargetForm form() const noexcept { return facts_.form; }
-  // True when the target is in absolute form with the scheme https. A server must reject such a request unless it
-  // arrived over a secure connection (RFC 9110 §7.4).
+  // True when the target is in absolute form with the scheme https. A server must reject a request with the scheme
+  // https unless the request arrived over a secure connection (RFC 9110 §7.4).
   bool target_is_https() const noexcept { return facts_.target_is_https; }
   // The path as sent, not decoded; its escapes are valid. "/" for an absolute target without a path, "*" for the
   // asterisk form.
@@ -190,7 +192,7 @@ class RequestHead {
     Part query;
     Part authority;
     Part host;
-    // The offset of the first line that was not read yet; 0: the request line was not read yet.
+    // The offset of the first line that has not been read yet; 0: the request line has not been read yet.
     std::uint32_t resume_at;
     std::uint32_t present;  // bit per Known
     std::uint32_t field_count;

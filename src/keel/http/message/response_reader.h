@@ -12,8 +12,8 @@
 //     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's
 //   }
 //
-// The reader is strict, because an ambiguous response must not be accepted. It rejects a Content-Length that is given
-// twice, is not a number, or comes together with Transfer-Encoding; a transfer coding other than chunked, and any
+// The reader is strict, because an ambiguous response must not be accepted. The reader rejects a Content-Length that is
+// given twice, is not a number, or comes together with Transfer-Encoding; a transfer coding other than chunked, and any
 // transfer coding in HTTP/1.0; folded and malformed lines; CR or LF alone; control bytes; versions other than 1.x;
 // status codes outside 100 to 599, and 101; heads above 64 KiB; and more than 16 interim responses. Interim responses
 // (1xx) are skipped. A 204, a 304 and the response to HEAD have no body; a body without a length or chunks ends with
@@ -102,8 +102,8 @@ class ResponseReader {
   void begin(bool is_head) noexcept;
   ResponseStep feed(std::string_view received) { return feed(received, nullptr); }
   ResponseStep feed(std::string_view received, HeadCache& cache) { return feed(received, &cache); }
-  // Call it when the peer has finished writing: the result is Done if the end of the connection also ends the body, and
-  // Refused otherwise.
+  // Ends the response when the peer has finished writing. The result is Done if the end of the connection also ends the
+  // body, and Refused otherwise.
   ResponseStep finish() noexcept;
   // Frees the memory of a head that arrived in pieces; call it before a connection becomes idle. begin() frees this
   // memory as well.
@@ -145,8 +145,8 @@ class ResponseReader {
   bool says_keep_alive_ = false;
   unsigned fields_ = 0;
   unsigned interims_ = 0;
-  std::size_t line_at_ = 0;  // The position of the first line that was not read yet.
-  std::size_t seen_ = 0;     // The bytes before this position were already searched for a line feed.
+  std::size_t line_at_ = 0;  // The position of the first line that has not been read yet.
+  std::size_t seen_ = 0;     // The bytes before this position have already been searched for a line feed.
   // A head that arrives in pieces: the bytes so far; when the head is complete, it stays here until the next feed().
   Buffer partial_;
   ResponseHead head_;
