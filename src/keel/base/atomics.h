@@ -16,7 +16,8 @@ struct StandardAtomics {
   using Atomic = std::atomic<T>;
 };
 
-// Threads that write within this many bytes of each other slow each other down, although they share no data.
+// If two threads write to addresses closer to each other than this many bytes, each thread slows the other down,
+// although they share no data.
 inline constexpr std::size_t cache_line = 64;
 
 }  // namespace keel

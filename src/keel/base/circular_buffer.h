@@ -41,7 +41,7 @@ class CircularBuffer {
     KEEL_CHECK(capacity <= static_cast<std::size_t>(-1) / 2 / sizeof(T), "a CircularBuffer must fit into memory");
     elements_ = static_cast<T*>(pool_allocate(capacity * sizeof(T)));
   }
-  // Afterwards `other` may only be destroyed.
+  // After the move, `other` must not be used, except to destroy it.
   CircularBuffer(CircularBuffer&& other) noexcept
       : elements_(std::exchange(other.elements_, nullptr)),
         mask_(other.mask_),

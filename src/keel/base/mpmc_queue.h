@@ -9,7 +9,7 @@
 //
 // Result:   no call waits; the return value reports a full or an empty queue. A push that has begun but not ended hides
 //           the elements after it: until it ends, try_pop() may report an empty queue although a later push has
-//           returned. In the same way, try_push() may report a full queue while the pop that makes room has not ended.
+//           returned. try_push() may report a full queue while the pop that makes room has not ended.
 // Lifetime: remaining elements are destroyed with the queue; all threads must have stopped using the queue by then.
 // Threads:  any.
 // Cost:     no allocation after construction. A push or a pop is one store and one compare-and-exchange, which is
@@ -54,7 +54,7 @@ class MpmcQueue {
 
   // Returns false when the queue is full; `element` is then unchanged.
   bool try_push(T&& element) noexcept {
-    // This value may be stale; the exchange below detects that.
+    // The loaded position may be stale; the exchange below detects a stale position.
     std::size_t at = push_at_.load(std::memory_order_relaxed);
     for (;;) {
       Cell& cell = cells_[at & mask_];
@@ -78,7 +78,7 @@ class MpmcQueue {
 
   // The oldest element; nullopt when the queue is empty.
   std::optional<T> try_pop() noexcept {
-    std::size_t at = pop_at_.load(std::memory_order_relaxed);  // This value may be stale, as in try_push().
+    std::size_t at = pop_at_.load(std::memory_order_relaxed);  // The loaded position may be stale, as in try_push().
     for (;;) {
       Cell& cell = cells_[at & mask_];
       // Acquire: the thread that pushed into this cell has finished writing the element.

@@ -192,8 +192,8 @@ class LogWriter::Output {
     std::fprintf(stderr, "log %s: %s: lines are lost and counted until it can be written again\n",
                  is_path() ? sink_.path.c_str() : "to standard output", std::strerror(error_));
   }
-  // The first line after lost lines says how many were lost. That line uses a separate ring, because the other rings
-  // may be full, and only this thread empties them.
+  // The first line after lost lines says how many were lost. The line about lost lines uses a separate ring, because
+  // the other rings may be full, and only this thread empties them.
   void append_lost() {
     if constexpr (log::is_recorded) {
       log::internal::RingBody own({.bytes = 4096});

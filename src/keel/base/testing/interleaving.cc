@@ -263,7 +263,7 @@ class Checker {
     switch_to(decide());
   }
 
-  // Wakes the first thread that sleeps on `atomic`. (The kernel does not promise which thread it wakes.)
+  // Wakes the first thread that sleeps on `atomic`. (A futex of the kernel does not promise which thread it wakes.)
   void wake_one(int atomic) {
     pause({Kind::Wake, atomic});
     see(atomic, history(atomic).size() - 1, std::memory_order_relaxed, Kind::Wake);

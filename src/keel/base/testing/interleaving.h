@@ -24,7 +24,7 @@
 //         accesses, at least one of which writes, are a failure unless happens-before orders them. The destruction of
 //         an atomic must also be ordered after its uses, and its use after destruction is a failure.
 //
-// Therefore C++ permits every failing execution that is reported. However, not every permitted execution is explored:
+// Therefore C++ permits every failing execution that is reported. However, some permitted executions are not explored:
 // no write is inserted between older writes, no load returns a later write, and compare_exchange_weak does not fail
 // spuriously. memory_order_seq_cst is rejected by a check, and there are no fences.
 //

@@ -42,9 +42,9 @@ constexpr std::size_t step_bytes_max = std::numeric_limits<std::uint32_t>::max()
 Error no_memory() { return Error(Code::ResourceExhausted, "out of memory while decoding content"); }
 
 #if KEEL_BROTLI
-// A brotli decoder cannot be reused, but its memory can. Its small blocks come from the pool. Its two large blocks, the
-// windows, are kept for the next decoder, which needs blocks of the same sizes if the next content was encoded with the
-// same settings.
+// A brotli decoder cannot be reused, but its memory can. The small blocks of a brotli decoder come from the pool. The
+// two large blocks of a brotli decoder, the windows, are kept for the next decoder, which needs blocks of the same
+// sizes if the next content was encoded with the same settings.
 class KeptWindows {
  public:
   KeptWindows() = default;

@@ -403,7 +403,7 @@ class HeadReader {
       case 10:
         if (is("connection")) {
           keep(Known::Connection, index);
-          // The usual value. The value is known to have no control bytes; same_word() would take some of them for
+          // The usual value. The value is known to have no control bytes; same_word() would take some control bytes for
           // letters.
           if (value_end - value == 10 && scan::same_word(value, "keep-alive")) {
             facts_.says_keep_alive = true;
@@ -456,8 +456,8 @@ class HeadReader {
     if (!head_.has(name)) keep_first(name, index);
     return true;
   }
-  // Handles fields that have a single value and influence access. If a request contained such a field twice, one reader
-  // could use the first value and another reader the last.
+  // Handles fields that have a single value and influence access. If a request contained one of these fields twice, one
+  // reader could use the first value and another reader the last.
   bool keep_only(Known name, std::uint32_t index, const char* reason) noexcept {
     if (head_.has(name)) [[unlikely]]
       return refuse(reason);

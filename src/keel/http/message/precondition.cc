@@ -55,8 +55,8 @@ bool any_matches(const RequestHead& head, std::string_view name, const Validator
   return false;
 }
 
-// The date in the field with that name; nullopt when the value is not a date, or when there are two such fields: the
-// field must then be ignored (RFC 9110 §13.1.3, §13.1.4).
+// The date in the field with that name; nullopt when the value is not a date, or when the head has two fields with that
+// name: both fields must then be ignored (RFC 9110 §13.1.3, §13.1.4).
 std::optional<std::int64_t> only_date(const RequestHead& head, std::string_view name,
                                       std::int64_t now_seconds) noexcept {
   std::optional<std::string_view> value;

@@ -4,8 +4,8 @@
 //   const Validators page{.etag = "\"v7\"", .modified_seconds = saved_at};
 //   switch (evaluate(request.head(), page, now)) { case Precondition::NotModified: … 304 … }
 //
-// This works for any resource with an entity tag or a date, not only for files. Call evaluate() before you respond to a
-// GET, and before you carry out a PUT, PATCH or DELETE; pass the validators of the current state.
+// evaluate() works for any resource with an entity tag or a date, not only for files. Call evaluate() before you
+// respond to a GET, and before you carry out a PUT, PATCH or DELETE; pass the validators of the current state.
 //
 // Pure; no allocation.
 

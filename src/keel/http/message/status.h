@@ -1,7 +1,7 @@
 // keel/http/message/status.h — status codes, their phrases and their status lines.
 //
 // Status is any number from 100 to 599; the enumerators are the codes registered at IANA (those of RFC 9110 §15 and of
-// its extensions). A response may have a code that is not registered; the phrase of such a code is empty.
+// its extensions). A response may have a code that is not registered; the phrase of an unregistered code is empty.
 //
 // Cost: a table lookup; status_line() returns a line from the table.
 

@@ -39,9 +39,9 @@ class Trailers {
       drop_forbidden();
   }
 
-  // Adds a trailer to send. Each of these is a bug (base/bug.h), and nothing is added: a name that is not a token or
-  // may not be a trailer, a value with a control character, more than 32 trailers, or more than 8 KiB of them. The
-  // limits on number and size exist because recipients need not accept more trailers.
+  // Adds a trailer to send. Each of the following is a bug (base/bug.h), and nothing is added: a name that is not a
+  // token or may not be a trailer, a value with a control character, more than 32 trailers, or more than 8 KiB of them.
+  // The limits on number and size exist because recipients need not accept more trailers.
   Result<> add(std::string_view name, std::string_view value,
                std::source_location place = std::source_location::current());
 
