@@ -435,7 +435,7 @@ void NetworkSettings::fields(config::Schema& v) {
   field(v, "messages", messages, "the server for messages and sessions");
   field(v, "pools", pools,
         "pools of connections for messages, by name; a key that is not set here has the application's own default");
-  field(v, "handover", handover, "restart of the service without rejecting a connection");
+  field(v, "handover", handover, "restarts of the service that reject no connection");
 }
 
 void MetricsSettings::fields(config::Schema& v) {
