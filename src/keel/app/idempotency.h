@@ -87,7 +87,7 @@ class App;
 
 // How long responses are stored, and which requests need a key.
 struct IdempotencyOptions {
-  // The minimum time for which a response is stored. Once the response was deleted, a repetition counts as a new
+  // The minimum time for which a response is stored. Once the response has been deleted, a repetition counts as a new
   // request.
   Duration retention = 24_h;
   // Whether a request without a key is rejected with 400. If false, the `body` of a request without a key runs in a
