@@ -19,7 +19,7 @@ inline Task<> talk(Stream peer) {
 }
 
 inline Task<> serve(Listener& listener) {
-  Scope connections;  // On return or on an error, serve() first ends these connections.
+  Scope connections;  // On return or on an error, serve() first ends the connections in this Scope.
   while (true) {
     Stream peer = co_await listener.accept();
     connections.spawn(talk(std::move(peer)), OnError::Ignore);

@@ -94,7 +94,7 @@ class Gazette {
   events::Subscription subscription_;
 };
 
-// The container makes one such object for each request.
+// The container makes one Visit for each request.
 class Visit {
  public:
   Visit(http::Request& request, Guestbook& book, const Greeter& greeter)

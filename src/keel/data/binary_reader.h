@@ -75,9 +75,9 @@ struct ReaderOptions {
 //              how to show or convert what follows (21 to 23, 32 to 36, 1004, 55799) are passed over; any other that
 //              the caller does not ask for is a Value problem. undefined is null.
 // MessagePack: a timestamp is encoded as the extension -1.
-// Both:        keys must be texts; an object with any other key has a Value problem. A whole number counts as an
-//              integer, even if it is encoded as floating point. Texts are UTF-8. If an object contains a member twice,
-//              the Reader returns it twice.
+// Both:        in both formats, keys must be texts; an object with any other key has a Value problem. A whole number
+//              counts as an integer, even if it is encoded as floating point. Texts are UTF-8. If an object contains a
+//              member twice, the Reader returns it twice.
 //
 // A value must be read or skipped before the next key or element is requested; otherwise, the request throws a Bug
 // (base/bug.h). Before a length or a count is used, the Reader checks that the length or count does not exceed the
@@ -110,8 +110,8 @@ class Reader {
   // The result is exact; a number that does not fit, or is not a whole number, is a Value problem.
   std::int64_t int64() { return int64(integer_range<std::int64_t>); }
   std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
-  // Reads an integer of a narrower range, such as integer_range<std::int8_t>; a number outside the range is a Value
-  // problem that names the bounds. The range passed to uint64() must begin at 0.
+  // Reads an integer that must be within `range`, for example within integer_range<std::int8_t>; a number outside the
+  // range is a Value problem that names the bounds. The range passed to uint64() must begin at 0.
   std::int64_t int64(const IntegerRange& range);
   std::uint64_t uint64(const IntegerRange& range);
   // Returns the double nearest to the number, even if the number is an integer. The result may be NaN or an infinity.

@@ -115,8 +115,9 @@ class Stream {
   // For each open container, the number of keys and values that are still to come; unknown_count if a break ends the
   // container.
   std::uint64_t left_[depth_max];
-  std::uint64_t is_map_ = 0;   // One bit for each open container: whether it is a map.
-  std::uint64_t is_odd_ = 0;   // For containers of unknown length, whether a value must follow a key.
+  std::uint64_t is_map_ = 0;  // One bit for each open container: whether it is a map.
+  // One bit for each open container of unknown length: in a map, whether the next item is the value of a key.
+  std::uint64_t is_odd_ = 0;
   std::uint64_t in_text_ = 0;  // The number of bytes that are still to come in the current text or byte string.
   int depth_ = 0;
   bool is_sequence_;

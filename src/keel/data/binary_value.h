@@ -8,8 +8,8 @@
 // the infinities become null, and a decimal fraction becomes its text; any other tag is dropped, and its value is kept.
 // Numbers and texts have the same values in all three formats. Keys are written in the order that cbor.h describes.
 //
-// Errors: Value problems are a bignum beyond 64 bits, an extension of MessagePack, and a simple value that has no
-//         meaning here.
+// Errors: the following are Value problems: a bignum beyond 64 bits, an extension of MessagePack, and a simple value
+//         that has no meaning for the Reader.
 
 #pragma once
 

@@ -23,14 +23,15 @@
 // 1.1, but text() writes "1.10" and "1.1". A sum has the larger scale of the two numbers, and a product has the sum of
 // their scales; if the digits then do not fit, trailing zeros are dropped. There is no negative zero.
 //
-// Text: an optional '-', digits without a leading zero, then optionally '.' and digits, and optionally an exponent, as
-//       in 1.5e3: the form of numbers in JSON (RFC 8259 §6). text() writes no exponent.
+// Text: a number has the form that it has in JSON (RFC 8259 §6), which is an optional '-', digits without a leading
+//       zero, then optionally '.' and digits, and optionally an exponent, as in 1.5e3. text() writes no exponent.
 //
 // Errors:   parse() returns InvalidArgument with the offset of the problem. No operation drops a digit that is not
 //           zero, unless its description says so: a result of `+`, `-`, `*` and rounded() that does not fit into 36
-//           digits is a Bug (base/bug.h), which fails the request with 500. Limit numbers that a client chooses by
-//           rules() (check(amount).range(0, 1'000'000)), or call add(), subtract() and multiply(), which return
-//           OutOfRange instead. A literal that does not fit is a compile error, and so is a double as an argument.
+//           digits is a Bug (base/bug.h), which fails the request with 500. If a client chooses a number, limit the
+//           number by rules() (check(amount).range(0, 1'000'000)), or call add(), subtract() and multiply(), which
+//           return OutOfRange instead. A literal that does not fit is a compile error, and so is a double as an
+//           argument.
 // Threads:  a value.
 // Cost:     16 bytes and no heap memory; `+`, `-`, `*` and comparisons do not loop over the digits; a division takes a
 //           128-bit division for each digit by which the quotient is extended, and converting from or to text takes a

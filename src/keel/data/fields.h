@@ -20,7 +20,7 @@
 //   template <>                                                  // of a type that is not yours to change
 //   inline constexpr auto keel::fields_of<Point> = keel::fields("x", &Point::x, "y", &Point::y);
 //
-// A struct can change how its fields are treated with these members:
+// With these members, a struct can change how its fields are treated:
 //
 //   static constexpr auto name_case = keel::Case::Camel;         // created_at is "createdAt" (name_case.h)
 //   static constexpr bool strict_fields = true;                  // a field that it does not have is an error
@@ -30,8 +30,8 @@
 //
 // A field is required unless it is a std::optional, a Patch (patch.h) or listed in optional_fields. An initialiser
 // alone does not make a field optional, because code cannot ask the compiler whether a field has one. Code could detect
-// only initial values that are neither 0 nor empty; if these made a field optional, a change of a default would change
-// which members clients must send.
+// only initial values that are neither 0 nor empty; if a field with an initial value of this kind were optional, a
+// change of a default would change which members clients must send.
 //
 // Cost: none at run time; the compiler does all the work.
 

@@ -43,7 +43,7 @@ struct ReaderOptions {
   // The maximum number of objects and arrays that may be open at the same time, 1 to 128; deeper nesting is a Syntax
   // problem.
   int depth_max = 128;
-  // A text that is longer is a Syntax problem, reported before any byte is read. This limit also bounds the memory of
+  // A text that is longer is a Syntax problem, reported before any byte is read. bytes_max also bounds the memory of
   // objects that are made from the text: a Value (json_value.h) takes up to sixteen times as much memory as the text.
   std::size_t bytes_max = std::size_t{256} << 20;
   // For the types that a contract generates (docs/from_contract.md): if true, the text is a response, in which a
@@ -90,8 +90,8 @@ class Reader {
   // The result is exact. As in JSON Schema, 16, 16.0 and 1.6e1 are all integers; 16.5 is not an integer.
   std::int64_t int64() { return int64(integer_range<std::int64_t>); }
   std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
-  // Reads an integer of a narrower range, such as integer_range<std::int8_t>; a number outside the range is a Value
-  // problem that names the bounds. The range passed to uint64() must begin at 0.
+  // Reads an integer that must be within `range`, for example within integer_range<std::int8_t>; a number outside the
+  // range is a Value problem that names the bounds. The range passed to uint64() must begin at 0.
   std::int64_t int64(const IntegerRange& range);
   std::uint64_t uint64(const IntegerRange& range);
   // Correctly rounded. Numbers too large or too small for a finite double (1e999, 1e-999) are Value problems.
@@ -205,13 +205,13 @@ class Reader {
   const char* keyword_ = "";
   const char* member_ = nullptr;
   const char* where_ = nullptr;
-  // For each open container: the offset after the opening quote of the current key (0: there is no key yet), or the
-  // number of elements that have begun; this number is doubled, and 1 is added for arrays.
+  // For each open object: twice the offset after the opening quote of the current key (0: there is no key yet). For
+  // each open array: twice the number of elements that have begun, plus 1.
   std::uint64_t level_[depth_limit];
 };
 
 // Returns the text of the value at a JSON Pointer (RFC 6901) such as the following, without decoding other values:
-// "/lines/0/sku". If a member is repeated, its first occurrence counts. NotFound if the text has no value there;
+// "/lines/0/sku". If a member is repeated, its first occurrence counts. NotFound if the text has no value at `pointer`;
 // InvalidArgument if `pointer` is not a JSON Pointer, or if the text is malformed before the end of the value. The part
 // of the text after the value is not checked. json::parse<T>() (json_parse.h) can read the returned text.
 Result<std::string_view> find(std::string_view text, std::string_view pointer);

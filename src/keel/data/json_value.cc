@@ -498,8 +498,8 @@ struct Value::Builder {
     to.set(type, block);
   }
 
-  // Reports that the member with that index repeats a name; the reported position is the position of the member's
-  // value.
+  // Reports that the member with the index `index` repeats a name; the reported position is the position of the
+  // member's value.
   void refuse(const Reader::Mark& mark, std::size_t index) {
     if (!in.rewind(mark)) return;
     in.begin_object();

@@ -115,11 +115,11 @@ class Value {
   // document.members()).
   Members members() const noexcept;
 
-  // Null if this value is not an object, or has no such member.
+  // Null if this value is not an object, or has no member with this key.
   const Value* find(std::string_view key) const noexcept;
   Value* find(std::string_view key) noexcept;
   // Returns the value at a JSON Pointer (RFC 6901): "" is this value itself; "/lines/0/sku" is the member `sku`
-  // of the first element of the member `lines`. Null if no such value exists.
+  // of the first element of the member `lines`. Null if this value contains no value at `pointer`.
   const Value* at(std::string_view pointer) const;
 
   // Finds the value and converts it to T: bool, an integer, double, std::string_view, std::string. InvalidArgument says
@@ -151,7 +151,7 @@ class Value {
   Value& operator[](std::string_view key);
   // Appends an element to a list, and returns the new element. If this value is null, it becomes a list first.
   Value& push_back(Value element);
-  // Returns false if the object had no such member.
+  // Returns false if the object had no member with this key.
   bool erase(std::string_view key);
 
   friend bool operator==(const Value& a, const Value& b) { return are_equal(a, b, 0); }

@@ -9,7 +9,7 @@
 // the result is an equal value, except for NaN and infinity, which JSON cannot represent (they become null), and for
 // strings that are not UTF-8 (json_writer.h).
 //
-// Errors: writing a value of an enum that has no name is a Bug (base/bug.h).
+// Errors: writing an enum value that has no name is a Bug (base/bug.h).
 // Cost:   write(buffer, …) uses the heap only to grow the buffer.
 
 #pragma once

@@ -28,7 +28,7 @@ using Reader = binary::Reader<binary::MessagePack>;
 using Writer = binary::Writer<binary::MessagePack>;
 using binary::ReaderOptions;
 
-// These functions correspond to cbor::read, parse and write.
+// read(), parse() and write() correspond to the functions of the same names in cbor.h.
 template <class T>
 bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();

@@ -120,7 +120,8 @@ class Record {
   // The fields in the order in which they were added.
   Iterator begin() const noexcept;
   Iterator end() const noexcept;
-  // Null if no such value exists. find() looks for a field by its name; at() follows a path.
+  // Each function returns null if the Record does not contain the value. find() looks for a field by its name; at()
+  // follows a path.
   const Value* find(std::string_view name) const noexcept;
   const Value* at(std::string_view path) const;
   bool contains(std::string_view path) const { return at(path) != nullptr; }

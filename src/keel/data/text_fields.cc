@@ -14,7 +14,7 @@ bool read_finite(std::string_view text, T& value, TextFault& fault) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = end == text.data() + text.size();
   // Without this condition, "nan" and "inf" would be accepted too, and would pass any range check that does not
-  // consider such values.
+  // consider NaN and infinity.
   if (is_whole && error == std::errc() && std::isfinite(value)) return true;
   if (is_whole && error == std::errc::result_out_of_range) return fault.set("number out of range", "format");
   return fault.set("expected a number", "type");

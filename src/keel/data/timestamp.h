@@ -14,14 +14,14 @@
 //   and 'Z'. A blank instead of the 'T' and a comma before a fraction are rejected.
 // - an offset up to ±23:59 is applied but not kept: the result is in UTC. "-00:00" is UTC.
 // - a fraction may have any number of digits; digits after the ninth are dropped.
-// - the second 60 is accepted where a leap second can occur: at 23:59:60 UTC on the last day of a month. The result is
-//   the first second of the next day, as in POSIX.
+// - the second 60 is accepted where a leap second can occur: at 23:59:60 UTC on the last day of a month. The second 60
+//   becomes the first second of the next day, as in POSIX.
 // - a day that does not exist in the month, and a time outside the years 0000 to 9999 in UTC, are invalid.
 //
 // text() writes the shortest form that is exact: without a fraction, or with a fraction of 3, 6 or 9 digits. Texts of
 // the same length sort in the order of their times; texts of different lengths may not. A Timestamp is therefore passed
 // to SQL statements in the form of ordered_text(), with nine digits: `order by`, `<` and indexes in the database
-// compare such texts correctly, and SQLite's date functions can read them.
+// compare texts with nine digits correctly, and SQLite's date functions can read these texts.
 //
 // Arithmetic saturates at first() and last(); a difference saturates at the bounds of Duration (±292 years).
 // Errors:  parse() returns InvalidArgument.

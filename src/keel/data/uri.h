@@ -27,7 +27,7 @@
 namespace keel::uri {
 
 enum class Plus : bool { Literal, Space };  // In a path '+' stands for itself; in a query it stands for a space.
-// Whether "%00" is decoded. Taken is only for callers that pass on the decoded text together with its length.
+// Whether "%00" is decoded. Use Nul::Taken only if you pass on the decoded text together with its length.
 enum class Nul : bool { Refused, Taken };
 
 // Decodes once. "a%2Fb" is decoded to "a/b", so split a path into segments before you decode it.

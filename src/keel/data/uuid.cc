@@ -42,7 +42,7 @@ Uuid Uuid::v7(Host& host) {
   host.secret(std::span(bytes).subspan(8));
   const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(host.next_wall_ns(), 0));
   const std::uint64_t ms = ns / 1'000'000;
-  const std::uint64_t rest = ns % 1'000'000;  // These are 20 bits: 12 bits before the variant, 8 bits after it.
+  const std::uint64_t rest = ns % 1'000'000;  // 20 bits: 12 bits before the variant, 8 bits after it.
   for (int i = 0; i < 6; ++i) bytes[static_cast<std::size_t>(i)] = static_cast<std::byte>(ms >> (40 - 8 * i));
   bytes[6] = static_cast<std::byte>(rest >> 16);
   bytes[7] = static_cast<std::byte>(rest >> 8);

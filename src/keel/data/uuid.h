@@ -12,7 +12,7 @@
 //      as bytes and as text, also within one nanosecond and while the calendar is set back: new rows go to the end of
 //      an index. It tells when it was made; for tokens use v4, or data/token.h.
 //
-// In a simulation, both versions come from the simulation's clock and seed, so that a run can be repeated exactly.
+// In a simulation, UUIDs of v4 and v7 come from the simulation's clock and seed, so that a run can be repeated exactly.
 //
 // Text:    8-4-4-4-12 hexadecimal digits, which are written in lower case and read in either case; without braces and
 //          without "urn:uuid:". UUIDs of every version can be read, including the nil and the max UUID: the bits of the

@@ -41,8 +41,8 @@ struct Violation {
   std::string_view keyword = {};
 };
 
-// The result of checking a value: empty (false), or the reason why the value is wrong. Both members must be string
-// literals.
+// The result of checking a value: empty (false), or the reason why the value is wrong. Both members of a Complaint must
+// be string literals.
 struct Complaint {
   const char* message = nullptr;
   const char* keyword = "";  // As in Violation.
@@ -72,9 +72,8 @@ class Violations {
   void clear() noexcept;
 
   // Returns InvalidArgument, with all violations in one line: "/sku is required; /quantity must be from 1 to 100"; for
-  // a malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". A message that does not continue the
-  // pointer follows the pointer after a colon: "/sku: expected a string". Must not be called if there are no
-  // violations.
+  // a malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". If a message does not continue the
+  // pointer, a colon separates the two: "/sku: expected a string". Must not be called if there are no violations.
   Error error() const;
 
  private:

@@ -8,7 +8,7 @@
 //
 // Lifetime: the Error outlives the Failure.
 // Threads:  any.
-// Cost:     the functions of a bug's stack are looked up by name (base/stack.h).
+// Cost:     for a bug, the names of the functions on its stack are looked up (base/stack.h).
 
 #pragma once
 

@@ -252,7 +252,7 @@ std::string_view to_string(Level level) noexcept;  // "info"
 // Writes the log lines of one component.
 class Logger {
  public:
-  // Finds or makes the component, which takes a lock and a search: make a Logger for each object, not for each request.
+  // Takes a lock and a search to find or make the component, so make a Logger for each object, not for each request.
   explicit Logger(Name component);
   Logger(Logger&&) = default;
   Logger& operator=(Logger&&) = default;

@@ -13,7 +13,8 @@
 //           thread at a time may call the Reader (the caller locks).
 // Lifetime: records outlive their Ring, so that the Reader still gets them. Without a Reader, records are dropped and
 //           counted.
-// Cost:     checking for room in a ring takes one comparison, publishing one store. Reading costs only the reader.
+// Cost:     checking for room in a ring takes one comparison, publishing one store. Only the reader's thread bears the
+//           cost of reading.
 
 #pragma once
 
@@ -62,7 +63,7 @@ inline constexpr std::size_t level_count = static_cast<std::size_t>(Level::Fatal
 
 namespace internal {
 
-// A single-producer, single-consumer ring of bytes. Positions only count up; their low bits are the place in the ring.
+// A single-producer, single-consumer ring of bytes. Positions never decrease; their low bits are the place in the ring.
 class RingBody {
  public:
   explicit RingBody(const RingOptions& options);

@@ -106,7 +106,7 @@ std::uint64_t Histogram::count() const noexcept {
 std::uint64_t Histogram::sum() const noexcept { return internal::read_cell(first_cell_ + buckets()); }
 
 std::uint64_t Histogram::quantile(double q) const noexcept {
-  std::uint64_t counts[internal::histogram_buckets];  // No histogram has more buckets than that.
+  std::uint64_t counts[internal::histogram_buckets];  // No histogram has more buckets than this array.
   std::uint64_t total = 0;
   for (std::uint32_t i = 0; i < buckets(); ++i) {
     counts[i] = internal::read_cell(first_cell_ + i);

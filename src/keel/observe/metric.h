@@ -79,7 +79,7 @@ constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
   if (value <= 4) return value == 0 ? 0 : static_cast<std::uint32_t>(value) - 1;
   const std::uint64_t v = value - 1;
   const auto power = static_cast<std::uint32_t>(std::bit_width(v)) - 1;
-  // The highest of v's first three bits adds 4, which counts one power of two too many.
+  // The highest bit of v adds 4 to the second term, so the first term contains one power of two less.
   const auto bucket = (power - 2) * 4 + static_cast<std::uint32_t>(v >> (power - 2));
   return bucket < histogram_buckets ? bucket : histogram_buckets - 1;
 }

@@ -5,11 +5,12 @@
 //
 //   StageTimer timer(Stage::Database);              // in code that knows what stage of it this is
 //
-// A task inherits its span together with its deadline. The task itself, also after each suspension, and everything that
-// it awaits run under the span with which the task was started (StartOptions::span), even on a thread pool.
+// A task inherits its span together with its deadline. A task runs under the span with which it was started
+// (StartOptions::span), also after each suspension and on a thread pool; the same holds for everything that the task
+// awaits.
 //
 // Few spans have a StageClock: measuring costs two clock reads for each stage, so a server measures one request
-// in many. A StageTimer does nothing for other spans.
+// in many. A StageTimer does nothing for a span without a StageClock.
 //
 // Lifetime: a span outlives the work that runs under it; work that outlives a request has its own span, or none.
 // Threads:  ScopedSpan and StageTimer belong to the thread they are made on. Several threads may add to a StageClock.
@@ -91,8 +92,8 @@ class ScopedSpan {
 };
 
 // Adds the time until the StageTimer is destroyed to a stage of the current span. Use one StageTimer at a time: time
-// within two nested timers would count twice. Do not use it around a suspension during which other tasks run for the
-// same span.
+// within two nested timers would count twice. Do not use a StageTimer around a suspension during which other tasks run
+// for the same span.
 class StageTimer {
  public:
 #ifdef KEEL_BARE

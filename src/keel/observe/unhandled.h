@@ -9,7 +9,7 @@
 //
 // Metric:  unhandled_errors_total, in programs that have ProcessMetrics (telemetry/process.h), as an App does.
 // Threads: any.
-// Cost:    the functions of a bug's stack are looked up by name (base/stack.h).
+// Cost:    for a bug, the names of the functions on its stack are looked up (base/stack.h).
 
 #pragma once
 

@@ -43,8 +43,8 @@ using json::internal::word_at;
   }
 }
 
-// Reads the value that begins at exactly this byte if the value has the common form of `form`; otherwise returns null,
-// and the Reader must read the value.
+// Reads the value that begins at `at` if the value has the common form of `form`; otherwise returns null, and the
+// Reader must read the value.
 template <class Format>
 [[gnu::noinline]] const char* take_long(const char* at, const char* end, Form form, void* to) {
   if (form == Form::Other || at == end) return nullptr;

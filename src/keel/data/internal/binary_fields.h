@@ -191,7 +191,7 @@ struct ArrayTable {
 };
 template <class Format>
 struct MapTable {
-  void* (*add)(void* map, std::string_view key);  // Returns null if the map already has that key.
+  void* (*add)(void* map, std::string_view key);  // Returns null if the map already contains `key`.
   ReadField<Format> read;
 };
 template <class Format>

@@ -45,7 +45,7 @@ constexpr DecimalDigits refused_decimal(const char* problem, std::size_t at) noe
 // Reads a number in the grammar of JSON (RFC 8259 §6). Zeros at the end of a fraction are dropped only if they do not
 // fit.
 constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
-  constexpr std::int64_t far = 1'000'000'000;  // No number with an exponent this large fits.
+  constexpr std::int64_t far = 1'000'000'000;  // No number with an exponent this large fits into a Decimal.
   const auto is_digit = [&](std::size_t i) { return i < text.size() && ascii::is_digit(text[i]); };
   DecimalDigits read;
   std::size_t i = 0;

@@ -105,7 +105,7 @@ class Cursor {
     in_.state_ = state;
     if (key_ != nullptr) *level_ = static_cast<std::uint64_t>(key_ + 1 - in_.begin_) << 1;
   }
-  // Reads the value that begins at exactly this byte.
+  // Reads the value, which must begin at the current byte.
   [[gnu::always_inline]] bool take(Form form, void* to) {
     const char* at = at_;
     switch (form) {

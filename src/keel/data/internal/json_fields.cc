@@ -29,7 +29,7 @@ Violation violation_of(const Reader& in, std::string_view words, std::string_vie
 // of the object or list itself.
 void add_violation(Reader& in, std::string_view field, std::string_view words, std::string_view keyword,
                    Violations& wrong, const Check::Element& element = {}) {
-  in.fail("", "");  // The reader then fails at the end of the object or list, so the path ends in a '/'.
+  in.fail("", "");  // The Reader reports this problem at the end of the object or list, so the path ends in a '/'.
   Violation one = violation_of(in, words, keyword);
   keel::internal::append_name(one.pointer, field);
   if (field.empty()) one.pointer.pop_back();

@@ -1,6 +1,7 @@
 // Reads the common forms of JSON values; the functions need only the text and not the Reader. Each function reads one
 // form, and consumes nothing if the text has any other form, such as a string with an escape, a number of many digits,
-// or an error. The Reader then reads the value again from its first byte, so that only the Reader reports errors.
+// or an error. The Reader reads all other forms, from the first byte of the value, so that only the Reader reports
+// errors.
 
 #pragma once
 
@@ -233,9 +234,9 @@ inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
   return static_cast<double>(low) * std::bit_cast<double>(exponent << 52);
 }
 
-// Reads a number of up to 19 digits without an exponent that is finite as a double; from_chars reads all other numbers.
-// A number with few digits is the quotient of two exact doubles, and is therefore correctly rounded (W. Clinger, "How
-// to Read Floating Point Numbers Accurately", 1990).
+// Reads a number that is finite as a double: numbers of up to 19 digits without an exponent are read here, all other
+// numbers by from_chars. A number with few digits is the quotient of two exact doubles, and is therefore correctly
+// rounded (W. Clinger, "How to Read Floating Point Numbers Accurately", 1990).
 [[gnu::always_inline]] inline bool take_double(const char*& at, const char* end, double& value) noexcept {
   static constexpr double powers[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                       1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};

@@ -13,7 +13,7 @@
 
 namespace keel::internal {
 
-// Converts to any type that a member of T can have, but not to a base class.
+// Converts to any type that a member of T can have, but not to a base class of T.
 template <class T>
 struct Anything {
   template <class U>
@@ -36,7 +36,7 @@ consteval std::size_t count_members() {
 template <class T>
 inline constexpr std::size_t member_count = count_members<T>();
 
-// In parentheses, each initialiser initialises exactly one member; so this detects an array or a base class.
+// In parentheses, each initialiser initialises exactly one member, so this function detects an array or a base class.
 template <class T, std::size_t... I>
 consteval bool is_one_for_each(std::index_sequence<I...>) {
   return requires { T(((void)I, Anything<T>{})...); };

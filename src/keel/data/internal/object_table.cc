@@ -240,7 +240,7 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
   }
 }
 
-// Reads values that a Cursor cannot read by means of the Reader.
+// By means of the Reader, reads values that a Cursor cannot read.
 void read_slowly(Reader& in, const ObjectMember& member, void* at, Violations& wrong) {
   if (member.held == Held::Other) return member.read(in, at, wrong);
   const Presence presence = member.presence & how;

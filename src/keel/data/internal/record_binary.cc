@@ -449,7 +449,7 @@ struct Record::Forms::BinaryBuilder {
     to.set(Kind::Uuid, keel::Uuid(id));
   }
 
-  // Reads the other values that consist only of a head, and short byte strings.
+  // Reads short byte strings, and the values that consist only of a head and that the functions above do not read.
   [[gnu::noinline]] const char* take_other(const char* at, Value& to) noexcept {
     Head head;
     const char* const behind = Format::take(at, end, head);

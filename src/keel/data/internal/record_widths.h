@@ -1,5 +1,5 @@
-// Gives the numbers in a Record the types that they have in the struct from which the Record was made. This step is
-// necessary because the Record was made from CBOR, which does not keep the widths of numbers.
+// Gives the numbers in a Record the types that they have in the struct from which the Record was made. The types have
+// to be restored because the Record was made from CBOR, which does not keep the widths of numbers.
 
 #pragma once
 

@@ -9,8 +9,8 @@
 
 namespace keel::json::internal {
 
-// Returns the keyword of JSON Schema that a number below the range (if is_below) or above the range violates. This is
-// the keyword by which json_schema.h describes the range of the type: int32 and int64 are formats.
+// Returns the keyword of JSON Schema that a number below the range (if is_below) or above the range violates.
+// json_schema.h describes the range of the type by the same keyword, which is "format" for int32 and int64.
 constexpr const char* range_keyword(const IntegerRange& range, bool is_below) noexcept {
   if (range.least <= -0x8000'0000LL || (!is_below && range.most == ~std::uint64_t{0})) return "format";
   return is_below ? "minimum" : "maximum";
@@ -20,7 +20,7 @@ inline constexpr std::size_t whole_room = 32;
 
 // Converts a number that has a fraction or an exponent to an integer, in `room`: 16.0 becomes "16", 1e3 becomes "1000".
 // Returns false if the number is not an integer. If the number has more digits than any integer type can hold, only
-// some of the digits are kept, but still more than any integer type can hold.
+// some of the digits are kept, and even these are too many for any integer type.
 inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
   constexpr long digits_max = 24;
   char* to = room;

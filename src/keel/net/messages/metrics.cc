@@ -8,12 +8,12 @@ MessageMetrics::MessageMetrics(metrics::Registry& registry, std::string_view nam
       received(registry.counter("messages_frames_received_total", "Frames received from peers", {{"name", name}})),
       sent(registry.counter("messages_frames_sent_total", "Frames queued for peers", {{"name", name}})),
       requests(registry.counter("messages_requests_total", "Requests of peers that were handled", {{"name", name}})),
-      failures(registry.counter("messages_failures_total", "Requests of peers that failed: the reply was an error",
+      failures(registry.counter("messages_failures_total", "Failed requests of peers: the reply was an error",
                                 {{"name", name}})),
       dropped(registry.counter("messages_dropped_total",
                                "One-way messages that had no handler, or whose handler failed", {{"name", name}})),
       calls(registry.counter("messages_calls_total", "Requests sent to peers", {{"name", name}})),
-      failed_calls(registry.counter("messages_failed_calls_total", "Requests to peers that failed", {{"name", name}})),
+      failed_calls(registry.counter("messages_failed_calls_total", "Failed requests to peers", {{"name", name}})),
       closed_{registry.counter("messages_closed_total", "Ended connections for messages, by reason",
                                {{"name", name}, {"reason", to_string(static_cast<Code>(I))}})...} {}
 

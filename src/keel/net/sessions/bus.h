@@ -3,7 +3,8 @@
 //   events::Subscription alarms = broadcast_events<Alarm>(bus, registry, {.when_full = WhenFull::DropOldest});
 //   publish_messages<Reading>(handlers, bus);
 //
-// Each such type is both a message (messages/message.h) and an event; as a message, it is sent field by field.
+// Each type passed to these functions is both a message (messages/message.h) and an event; as a message, it is sent
+// field by field.
 //
 // Threads:  any. A message is published on the worker of its session, before the next message of that session is
 //           handled.

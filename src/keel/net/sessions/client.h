@@ -74,7 +74,7 @@ class Client {
 
  private:
   class Side;
-  Side* const side_;  // Deletes itself when the Client was destroyed and no handler runs.
+  Side* const side_;  // Deletes itself when the Client has been destroyed and no handler runs.
 };
 
 }  // namespace keel::sessions

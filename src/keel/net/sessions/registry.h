@@ -14,10 +14,10 @@
 // Result:   for a session that has no room, broadcast() does what `when_full` says; with Refuse the session does not
 //           get the message, and this is counted (sessions_refused_total). A session that is moving to another worker
 //           during the call gets the broadcast as well, exactly once; send() and kick() also reach this session.
-//           Messages that several threads send to such a session during the move may arrive in any order.
-// Errors:   send() and kick() return NotFound when there is no such session. An error that occurs later, on the
-//           session's worker, is not reported; to get such an error, call send() of the session on that worker
-//           (Server::find).
+//           Messages that several threads send to a session during its move may arrive in any order.
+// Errors:   send() and kick() return NotFound when there is no session with the given number. An error that occurs
+//           later, on the session's worker, is not reported; to get such an error, call send() of the session on that
+//           worker (Server::find).
 // Lifetime: must outlive its servers (checked).
 // Threads:  any. Messages for sessions of another worker are posted to that worker; messages for sessions of the
 //           calling worker are sent immediately.

@@ -284,7 +284,7 @@ class Server::State::Greeted final : public messages::FrameSink {
   messages::Peer* peer() const noexcept { return peer_; }
   bool is_busy() const noexcept { return task_.is_running(); }
   void stop() noexcept { task_.stop(); }
-  // Call it when the connection's frames go to another receiver, or to none.
+  // Call release() when the connection's frames go to another receiver, or to none.
   void release() noexcept { peer_ = nullptr; }
 
   const std::uint64_t id;

@@ -22,8 +22,9 @@
 // Errors:    a client that violates the protocol receives the reason and is disconnected, and may resume. A client that
 //            is not authenticated receives the error, and its run() ends.
 // Ownership: owns its sessions.
-// Lifetime:  must outlive the messages::Server; the registry and the handlers must outlive it. stop() must have
-//            completed before the destructor runs, unless no handler of this server is waiting (checked).
+// Lifetime:  must outlive the messages::Server; the registry and the handlers must outlive this sessions::Server.
+//            stop() must have completed before the destructor runs, unless no handler of this server is waiting
+//            (checked).
 // Threads:   the worker on which it was constructed; each worker has its own server.
 
 #pragma once
@@ -59,7 +60,7 @@ struct ServerOptions {
   SessionOptions session = {};
   Duration expiry = 60_s;  // How long a session is kept without a connection.
   // Returns the name of the session; an error is sent to the client, unless the error is from the environment or a bug.
-  // If this function is not set, the name that each client sends is accepted without a check.
+  // If `authenticate` is not set, the name that each client sends is accepted without a check.
   Function<Task<std::string>(const Greeting&)> authenticate = {};
 };
 

@@ -17,7 +17,7 @@
 // Errors:    send(): ResourceExhausted when the ring is full and WhenFull is Refuse or Close; InvalidArgument for a
 //            message that is larger than ring_bytes, with any WhenFull; Unavailable when the session has ended. room()
 //            and acknowledged(): Unavailable with the reason when the session ends during the wait.
-// Ownership: messages are encoded in the call. A Session belongs to its Client or Server.
+// Ownership: messages are encoded during the call. A Session belongs to its Client or Server.
 // Lifetime:  a Session of a server exists until its handlers have received SessionEvent::Kind::Ended, or until the
 //            session has moved to another worker. To send later, keep the session's number (Server::find,
 //            Registry::send).
@@ -57,7 +57,7 @@ struct SessionOptions {
   // The limit of messages that are not acknowledged yet, including those that are not sent yet.
   std::uint32_t ring_messages = 1024;
   // The limit of the memory of the messages that ring_messages counts; each message takes its payload plus 64 bytes.
-  // This limit bounds the memory for a peer that is disconnected.
+  // ring_bytes bounds the memory for a peer that is disconnected.
   std::uint32_t ring_bytes = 1 << 20;
   // The limit of messages that are received and not handled; the peer receives this limit and must respect it.
   std::uint32_t window_messages = 1024;
@@ -162,8 +162,8 @@ class Session : protected messages::FrameSink, private Timer {
   // Completes when the peer has handled every message that was sent.
   [[nodiscard]] Wait acknowledged() noexcept;
   // Ends the session on both sides; messages that were not sent yet are dropped. The peer gets the code of `reason`,
-  // and its message unless the error is from the environment or a bug. Without a connection the peer is not told; a
-  // server then keeps its side of the session until that side expires. Idempotent.
+  // and also the message of `reason` unless this error is from the environment or a bug. Without a connection the peer
+  // is not told; a server then keeps its side of the session until that side expires. Idempotent.
   void end(Error reason) noexcept;
 
   // The number of unacknowledged messages.
@@ -178,8 +178,8 @@ class Session : protected messages::FrameSink, private Timer {
   Session(const Handlers& handlers, const SessionOptions& options, internal::Role role);
   virtual ~Session();
 
-  // Starts using this connection; every message received on it so far must have been handled. The other arguments are
-  // from the peer's welcome or hello.
+  // Starts using this connection; every message received on it so far must have been handled. All arguments except
+  // `peer` are from the peer's welcome or hello.
   Result<> link(messages::Peer& peer, const Point& point, const internal::Window& window, Duration heartbeat);
   // Stops using the connection; packets that still arrive over it are ignored.
   void unlink(Error reason) noexcept;
@@ -201,8 +201,8 @@ class Session : protected messages::FrameSink, private Timer {
   void arm() noexcept;
   bool is_busy() const noexcept { return running_ != nullptr; }
 
-  // Moves the session to another worker, while no handler runs. This object cannot be used any more; waiting tasks get
-  // `reason`.
+  // Moves the session to another worker, while no handler runs. After the call, this object cannot be used any more;
+  // waiting tasks get `reason`.
   internal::MovingSession move_out(Error reason);
   void move_in(internal::MovingSession&& moving);
 

@@ -1,7 +1,7 @@
 // keel/net/sessions/when_full.h — what happens to a message when its session has no room for it.
 //
-// A session keeps the messages that its peer has not acknowledged: SessionOptions::ring_messages and ring_bytes limit
-// them. A peer that is away, or that does not read, makes the ring full.
+// A session keeps the messages that its peer has not acknowledged, up to the limits SessionOptions::ring_messages and
+// ring_bytes. A peer that is away, or that does not read, makes the ring full.
 
 #pragma once
 
@@ -14,8 +14,8 @@ enum class WhenFull : std::uint8_t {
   Close,       // The session ends, with ResourceExhausted as its reason.
   DropOldest,  // The oldest messages are dropped. The receiver learns how many messages it lost.
   // An unsent message of the same type and key is replaced without changing its position, even if there is room: a
-  // value that the peer has not seen is useless once there is a newer one. If there is no such message and no room,
-  // NewestOfKey acts as DropOldest does.
+  // value that the peer has not seen is useless once there is a newer one. If there is neither room nor an unsent
+  // message of this type and key, NewestOfKey acts as DropOldest does.
   NewestOfKey,
 };
 

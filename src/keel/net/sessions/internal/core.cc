@@ -15,7 +15,7 @@ bool Core::fits(std::size_t cost) const noexcept {
 
 bool Core::has_room(std::size_t payload_bytes) const noexcept { return fits(payload_bytes + message_cost); }
 
-// Returns 0 if there is no such message.
+// Returns 0 if there is no unsent message of this type and key.
 std::uint64_t Core::find_unsent(std::uint16_t type, std::uint64_t key) const noexcept {
   if (ring_.empty()) return 0;
   const std::uint64_t from = std::max(ring_.first(), sent_max_ + 1);
@@ -142,7 +142,7 @@ Result<Core::Event> Core::receive_data(const Packet& packet) {
   return event;
 }
 
-// One message alone may be larger than the window.
+// If every received message has been handled, the next message may be larger than the window.
 Result<> Core::take_from_window(std::size_t cost) {
   const Window& window = options_.window;
   if (seen_ != handled_ && (unhandled_ >= window.messages || unhandled_bytes_ + cost > window.bytes)) {

@@ -63,7 +63,7 @@ class Core {
     std::uint64_t number = 0;
     std::uint64_t lost = 0;  // How many messages were lost.
     std::uint16_t type = 0;
-    std::string_view payload = {};  // Set for Message, and for Bye, where it is the reason; refers to the packet.
+    std::string_view payload = {};  // Set for Message, and for Bye (the reason); a view into the packet.
     Code code = Code::Cancelled;
     std::size_t cost() const noexcept { return kind == Kind::Message ? payload.size() + message_cost : message_cost; }
   };
@@ -73,8 +73,8 @@ class Core {
 
   // --- for the application
 
-  // Appends a message. ResourceExhausted: there is no room. InvalidArgument: the message is larger than the ring. In
-  // both cases the message is not taken over.
+  // Appends a message. ResourceExhausted: there is no room. InvalidArgument: the message is larger than the ring. After
+  // either error, the caller still owns the message.
   Result<> push(std::uint16_t type, Buffer&& payload, WhenFull when_full, std::uint64_t key);
   bool has_room(std::size_t payload_bytes) const noexcept;
   // Reports that the message with this number, and all before it, were handled; `cost` is Event::cost. Number 0: the
@@ -90,20 +90,21 @@ class Core {
   // --- for the connection
 
   Point point() const noexcept { return {seen_, handled_}; }
-  // Returns point() and records that the peer is told this value. Call it before link().
+  // Returns point() and records that the peer is told this value. Call tell_point() before link().
   Point tell_point() noexcept;
   Window window() const noexcept { return options_.window; }
-  // Starts using a connection. Call it when both sides know each other's point. Protocol: the peer claims to have
-  // received a message that was never sent. Heartbeat zero: no heartbeats are sent, and a silent connection is kept.
+  // Starts using a connection. Call link() when both sides know each other's Point. Protocol: the peer claims to have
+  // received a message that was never sent. If the heartbeat is zero, no heartbeats are sent, and a silent connection
+  // is kept.
   Result<> link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat);
-  // Call it when the peer has forgotten the session: all numbers start from 1 again. Messages that were never sent stay
-  // queued; returns how many had been sent.
+  // Begins again after the peer has forgotten the session: all numbers start from 1 again. Messages that were never
+  // sent stay queued; returns how many messages had been sent.
   std::uint64_t begin_again();
   void unlink() noexcept { is_linked_ = false; }
   bool is_linked() const noexcept { return is_linked_; }
   Result<Event> receive(Instant now, std::string_view packet);
-  // Call it when there is no memory to keep the message, or the report of loss, that receive() has just returned: that
-  // packet then counts as not received, so that the peer sends it again over the next connection.
+  // Call give_back() when there is no memory to keep the message, or the report of loss, that receive() has just
+  // returned: that packet then counts as not received, so that the peer sends it again over the next connection.
   void give_back(const Event& event) noexcept;
   // Ignores the peer's silence so far, and sends the peer another ping.
   void ask_again(Instant now) noexcept {
@@ -148,7 +149,7 @@ class Core {
   // dropped messages, and Skips.
   std::uint64_t gone_bytes_ = 0;
   std::uint64_t skip_number_ = 0;  // The number of the last Skip that was sent.
-  std::uint64_t skip_lost_ = 0;    // How many lost messages that Skip reported.
+  std::uint64_t skip_lost_ = 0;    // The number of lost messages that the last Skip reported.
   std::uint64_t sent_max_ = 0;     // The highest number of a message that was sent.
   std::uint64_t dropped_ = 0;
 

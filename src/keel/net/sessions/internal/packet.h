@@ -1,6 +1,6 @@
 // The packets between the two sides of a session, as bytes: each packet is the payload of one frame.
 //
-// A connection begins with Hello, to which the reply is Welcome or Bye. Afterwards both sides send Data, Skip, Ack,
+// A connection begins with Hello, to which the reply is Welcome or Bye. After Welcome, both sides send Data, Skip, Ack,
 // Ping, Pong and Bye. Numbers have the most significant byte first. Version 1:
 //
 //   Hello    'h' versions:1+1 number:8 secret:16 attempt:8 point:16 heartbeat_ms:4 window:8 name:2+n
@@ -96,8 +96,8 @@ struct Packet {
   Kind kind = Kind::Ack;
   std::uint64_t acknowledged = 0;
   std::uint64_t number = 0;       // The sequence number of Data and Skip.
-  std::uint16_t type = 0;         // The type of the message; for Data.
-  std::string_view payload = {};  // Set for Data; refers to the packet.
+  std::uint16_t type = 0;         // The type of the message; set only for Data.
+  std::string_view payload = {};  // Set for Data; a view into the packet.
 };
 
 inline constexpr std::size_t data_head_bytes = 19;

@@ -31,14 +31,15 @@ struct Broadcast {
   SendOptions options;
 };
 
-// The server of one worker. Jobs that are posted to that worker share this object, because they may outlive the server.
+// The server of one worker. Jobs that are posted to the worker share this Home, because the jobs may outlive the
+// server.
 struct Home {
   Home(Executor& e, int w, Server& s) noexcept : executor(e), worker(w), server(&s) {}
   Executor& executor;
   const int worker;
   Server* server;  // Null once the server has ended; changed only on its worker, under the registry's lock.
-  // Guarded by the registry's lock: the broadcasts for this worker and the sessions that are moving to it, until this
-  // worker runs the job that handles them.
+  // Guarded by the registry's lock. Until this worker runs the job that handles them, `pending` holds the broadcasts
+  // for this worker, and `arriving` holds the sessions that are moving to this worker.
   std::deque<std::shared_ptr<const Broadcast>> pending;
   std::vector<std::shared_ptr<internal::MovingSession>> arriving;
   // Sums over the sessions of this worker; only this worker writes the sums. A session that moves to another worker
@@ -62,8 +63,9 @@ struct Card {
 struct Registry::State {
   explicit State(const RegistryOptions& options);
 
-  // Posts f to the worker of `home`. False: `home` has ended, and f is dropped. Call it under the lock. Jobs that other
-  // workers post run in the order in which they are posted; jobs that the worker posts to itself may run earlier.
+  // Posts f to the worker of `home`. False: `home` has ended, and f is dropped. The caller must hold the registry's
+  // lock. Jobs that other workers post run in the order in which they are posted; jobs that the worker posts to itself
+  // may run earlier.
   template <class F>
   static bool post(const std::shared_ptr<Home>& home, F f) {
     if (home->server == nullptr) return false;
@@ -99,7 +101,7 @@ struct Registry::State {
       }
     });
   }
-  // Sends a broadcast to a session that is currently on no worker. Call it under the lock.
+  // Sends a broadcast to a session that is currently on no worker. The caller must hold the registry's lock.
   void tell(internal::MovingSession& moving, const Broadcast& broadcast);
 
   mutable std::mutex mutex;  // Guards the members below, up to the counters.

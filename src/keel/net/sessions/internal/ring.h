@@ -1,5 +1,5 @@
-// The unacknowledged messages of one side, including messages that are not sent yet. They are numbered without gaps,
-// and limited in number and bytes.
+// The unacknowledged messages of one side, including messages that are not sent yet. The messages are numbered without
+// gaps, and are limited in number and in bytes.
 //
 // Threads: one at a time; the ring may be moved to another thread.
 // Cost:    each message is copied into a block of the pool; an empty ring holds no memory after release().
@@ -59,7 +59,7 @@ class Ring {
   const Message& place(std::uint64_t number) const noexcept { return slots_[number & (slots_.size() - 1)]; }
   void arrange(std::size_t slots, std::uint64_t first);
 
-  std::vector<Message> slots_;  // Its size is a power of two, or zero.
+  std::vector<Message> slots_;  // The size of slots_ is a power of two, or zero.
   std::uint64_t first_ = 1;
   std::size_t size_ = 0;
   std::size_t bytes_ = 0;
