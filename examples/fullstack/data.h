@@ -1,4 +1,4 @@
-// The operations of api.yaml with the tag `data`, which store their data in a database.
+// Implements the operations of api.yaml with the tag `data`, and stores their data in a database.
 
 #pragma once
 

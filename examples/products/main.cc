@@ -1,4 +1,5 @@
-// A service generated from its contract: api.yaml defines requests and responses, products.cc implements them.
+// A service generated from its contract: api.yaml defines requests and responses, and products.cc implements the
+// operations.
 //
 //   build/release/examples/products/products --config examples/products/service.yaml
 //

@@ -1,4 +1,4 @@
-// The operations of api.yaml, which store their data in a database.
+// Implements the operations of api.yaml, and stores their data in a database.
 
 #pragma once
 

@@ -502,7 +502,7 @@ bool Reader<Format>::complete(int outer) noexcept {
   return true;
 }
 
-// Skips a value except for its content. `is_open`: whether the value is a container, whose items follow.
+// Skips a value, but only the head of a container. `is_open`: whether the value is a container, whose items follow.
 template <class Format>
 bool Reader<Format>::skip_head(int outer, bool& is_open) {
   is_open = false;

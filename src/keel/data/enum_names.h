@@ -68,7 +68,7 @@ constexpr EnumNameScratch names_in(std::string_view text, Case to_case) {
   std::size_t at = 0;
   std::size_t size = 0;
   for (std::size_t value = 0; value < enum_values_max; ++value) {
-    std::size_t last = at;  // Where the text after the last ':' begins.
+    std::size_t last = at;  // The position at which the text after the last ':' begins.
     bool is_name = true;    // False if the text is a number with a cast, as in "(Status)1".
     // The number of open brackets, which belong to template arguments or to "(anonymous namespace)".
     int depth = 0;

@@ -5,8 +5,8 @@
 //
 // Everything that cbor.h says about CBOR also holds here, in the forms of MessagePack: a std::vector<std::byte> is a
 // bin, a Timestamp is the extension -1, and a Uuid is a bin of 16 bytes; a double always takes 8 bytes, and a float
-// always takes 4 bytes. Other extensions have no meaning here: in a field of the struct they are a violation; in a
-// field that the struct does not have, they are skipped.
+// always takes 4 bytes. Any other extension is a violation in a field of the struct, and is skipped in a field that the
+// struct does not have.
 //
 // Source: the MessagePack specification (github.com/msgpack/msgpack/blob/master/spec.md).
 

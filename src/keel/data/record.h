@@ -243,8 +243,8 @@ class Record::Value {
   static constexpr std::size_t short_max = 22;
   static constexpr unsigned char is_long = 0xFF;
 
-  // Byte 0 contains the kind. Byte 1 contains the size of a short text, which begins at byte 2; or is_long, in which
-  // case the size of the long text begins at byte 4. Any other content begins at byte 8.
+  // Byte 0 contains the kind. For a short text, byte 1 contains the size, and the text begins at byte 2. For a long
+  // text, byte 1 contains is_long, and the size begins at byte 4. Any other content begins at byte 8.
   alignas(8) unsigned char bytes_[24];
 };
 

@@ -49,7 +49,7 @@ class Record {
   const std::source_location& where() const noexcept { return header_.where; }
   TraceId trace() const noexcept;
   int field_count() const noexcept { return header_.fields; }
-  // The size of the record in its ring, which includes its texts.
+  // The size of the record in its ring, including the record's texts.
   std::uint32_t bytes() const noexcept { return header_.bytes; }
 
   // Calls f(const FieldView&) in the order of the fields; the fields of Logger::with() come first.

@@ -150,7 +150,7 @@ namespace internal {
 
 // The form of a histogram, if it differs from the usual form, which is log-linear and records each observation.
 struct HistogramForm {
-  std::uint32_t every = 1;  // One observation in this many is recorded, and counts this many times.
+  std::uint32_t every = 1;  // One of `every` observations is recorded, and counts `every` times.
   Bounds bounds;
 };
 void observe(const HistogramForm& form, std::uint32_t first_cell, std::uint64_t value) noexcept;
@@ -345,8 +345,8 @@ class Registry {
 
   // Changes whenever a family or series is added.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
-  // Takes a reading, then passes every family in order of registration, under one lock. A value that is recorded during
-  // the call may or may not be in the reading; no counter decreases from one reading to the next.
+  // Takes a reading, and passes to `f` every family in order of registration, all under one lock. A value that is
+  // recorded during the call may or may not be in the reading; no counter decreases from one reading to the next.
   void read(Reading& reading, FunctionRef<void(std::span<const Family>)> f);
 
  private:

@@ -25,9 +25,10 @@ class RepeatedState {
   static constexpr Duration calm = Duration::seconds(5);
   static constexpr Duration interval = Duration::seconds(60);
 
-  // The state is present. Returns true when the state has just begun: log it, and call look() from now on.
+  // Reports that the state is present. Returns true when the state has just begun: log the state, and call look() from
+  // now on.
   bool enter(Instant now) noexcept;
-  // The state is absent for now.
+  // Reports that the state is absent for now.
   void leave(Instant now) noexcept;
 
   enum class Report : std::uint8_t { Nothing, Continues, Over };

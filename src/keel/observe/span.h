@@ -78,7 +78,7 @@ Instant precise_now() noexcept;
 // The span that the calling thread works for; null: none was set.
 inline const Span* current_span() noexcept { return internal::current_span; }
 
-// Makes a span the current one of this thread for its lifetime.
+// While a ScopedSpan lives, its span is the current span of this thread.
 class ScopedSpan {
  public:
   explicit ScopedSpan(const Span& span) noexcept : ScopedSpan(&span) {}
@@ -91,9 +91,9 @@ class ScopedSpan {
   const Span* before_;
 };
 
-// Adds the time until the StageTimer is destroyed to a stage of the current span. Use one StageTimer at a time: time
-// within two nested timers would count twice. Do not use a StageTimer around a suspension during which other tasks run
-// for the same span.
+// Measures the time until the StageTimer is destroyed, and adds this time to a stage of the current span. Use one
+// StageTimer at a time: time within two nested timers would count twice. Do not use a StageTimer around a suspension
+// during which other tasks run for the same span.
 class StageTimer {
  public:
 #ifdef KEEL_BARE

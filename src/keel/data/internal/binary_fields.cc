@@ -154,7 +154,7 @@ Violation Access<Format>::violation_of(const In& in, std::string_view words) {
   return {path_of(in), std::string(words), 0, 0};
 }
 
-// Turns the problem that the Reader reports into a violation. Returns true if reading continues; if so, reading
+// Turns the problem that the Reader reports into a violation. Returns false if reading ends; otherwise reading
 // continues after the value that begins at `begin`, within the `depth` outermost containers.
 template <class Format>
 bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& wrong) {

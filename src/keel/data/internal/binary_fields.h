@@ -240,7 +240,7 @@ class Access {
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
                          void* value, Violations& wrong);
 
-  // The functions below are for code that reads and writes without a table, such as that of Record.
+  // The functions below are for code that reads and writes without a table, such as the code of Record.
   static const char*& position(In& in) noexcept { return in.at_; }
   static const char* end(const In& in) noexcept { return in.end_; }
   static int& depth(In& in) noexcept { return in.depth_; }
@@ -433,7 +433,7 @@ void read_value(Reader<Format>& in, T& value, Violations& wrong) {
                                                &read_field<Format, Element>};
     Core::read_map(in, table, &value, wrong);
   } else if constexpr (json::internal::BoolList<T>) {
-    std::vector<unsigned char> flags;  // For std::vector<bool>, because its elements have no addresses.
+    std::vector<unsigned char> flags;  // Used because the elements of a std::vector<bool> have no addresses.
     static constexpr ListTable<Format> table = {
         [](void* list) -> void* { return &static_cast<std::vector<unsigned char>*>(list)->emplace_back(); },
         [](Reader<Format>& reader, void* flag, Violations&) {

@@ -35,8 +35,8 @@ class Cursor {
   }
 
   // Reads the next key. `i` is the expected field, and is set to the field whose key was read; the value of the field
-  // must be read next. Returns false at the end of the object, which the Cursor then leaves, and when the Reader must
-  // take over.
+  // must be read next. Returns false at the end of the object, which the Cursor then leaves; also returns false when
+  // the Reader must take over.
   [[gnu::always_inline]] bool member(const ReadTable& table, std::size_t& i) {
     const char* at = at_;
     if (!separate(at, '}')) return false;
@@ -52,8 +52,8 @@ class Cursor {
     return true;
   }
 
-  // Returns true if an element follows; false at the end of the list, which the Cursor then leaves, and when the Reader
-  // must take over.
+  // Returns true if an element follows; false at the end of the list, which the Cursor then leaves; also false when the
+  // Reader must take over.
   [[gnu::always_inline]] bool element() {
     const char* at = at_;
     if (!separate(at, ']')) return false;
@@ -76,10 +76,10 @@ class Cursor {
   }
 
   bool has_left() const noexcept { return has_left_; }
-  // Before a key or an element, gives the position back to the Reader, whose next_key() or next_element() then reads
-  // the key or element.
+  // Gives the position before a key or an element back to the Reader, whose next_key() or next_element() then reads the
+  // key or element.
   void give_back() noexcept { give_back(is_first_ ? Reader::State::First : Reader::State::Next); }
-  // Before a value, gives the position back to the Reader.
+  // Gives the position before a value back to the Reader.
   void give_back_value() noexcept { give_back(Reader::State::Value); }
   // Continues after a value that the Reader has read.
   void go_on() {
@@ -197,7 +197,7 @@ class Cursor {
     const std::uint64_t other = front ^ each_byte * '"';
     const std::uint64_t quote = (other - each_byte) & ~other & each_byte * 0x80;
     if (quote != 0) {
-      front &= (quote ^ (quote - 1)) >> 8;  // Keeps the bytes before the quote.
+      front &= (quote ^ (quote - 1)) >> 8;  // Clears all bytes of `front` from the quote on.
     } else {
       const auto size = plain_run(at + 1, static_cast<std::size_t>(end_ - at - 1));
       if (size > 8) back = word_at<std::uint64_t>(at + 1 + size - 8);

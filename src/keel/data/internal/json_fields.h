@@ -430,7 +430,7 @@ void read_value(Reader& in, T& value, Violations& wrong) {
     if (!in.begin_object()) return;
     const int depth = in.depth();
     while (const auto key = in.next_key()) {
-      if constexpr (is_map_key_text<T>()) {  // For other key types, require_form() reports the only error.
+      if constexpr (is_map_key_text<T>()) {  // For any other type of key, only the error of require_form() is reported.
         const auto [at, is_new] = value.try_emplace(typename T::key_type(*key));
         if (!is_new) return refuse_second(in, wrong);
         read_value(in, at->second, wrong);
@@ -452,7 +452,7 @@ void read_value(Reader& in, T& value, Violations& wrong) {
         [](void* list) -> void* { return __builtin_addressof(static_cast<T*>(list)->emplace_back()); },
         &read_field<Element>, form_of<Element>()};
     read_list(in, table, &value, wrong);
-    // For other types, require_form() reports the only error.
+    // For any other type, only the error of require_form() is reported.
   } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {
     void* fields[Fields<T>::count + 1];
     fields[Fields<T>::count] = nullptr;
@@ -584,7 +584,7 @@ void write_value(Writer& out, const T& value) {
     out.begin_array();
     for (const auto& element : value) write_value<typename T::value_type>(out, element);
     out.end_array();
-    // For other types, require_form() reports the only error.
+    // For any other type, only the error of require_form() is reported.
   } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {
     void* fields[Fields<T>::count + 1];
     fields[Fields<T>::count] = nullptr;

@@ -69,18 +69,18 @@ class Pen {
     return true;
   }
 
-  // After the beginning of a container, gives the position back to the Writer.
+  // Gives the position after the beginning of a container back to the Writer.
   void give_back_first() noexcept {
     give_back(Writer::Place::First);
     is_first_ = false;
   }
-  // Before a member, gives the position back to the Writer, which then writes the member or leaves it out.
+  // Gives the position before a member back to the Writer, which then writes the member or leaves it out.
   void give_back_member() noexcept { give_back(is_first_ ? Writer::Place::First : Writer::Place::Next); }
   void go_on_at_member() noexcept {
     is_first_ = out_.place_ == Writer::Place::First;
     take();
   }
-  // After a key, or where an element begins, gives the position back to the Writer.
+  // Gives the position after a key, or before an element, back to the Writer.
   void give_back_value() noexcept { give_back(Writer::Place::Value); }
   void go_on() {
     KEEL_DEXPECT(out_.place_ == Writer::Place::Next, "a JSON value is expected, but none is written");

@@ -51,7 +51,7 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return true;
 }
 
-// Returns the closing quote of the string inside which `at` is; null if the string contains an escape.
+// Returns the closing quote of the string that contains `at`; null if the string contains an escape.
 [[gnu::noinline]] inline const char* string_end(const char* at, const char* end) noexcept {
   for (;;) {
     at += plain_run(at, static_cast<std::size_t>(end - at));
@@ -180,7 +180,7 @@ inline constexpr auto powers_of_ten = [] {
   return count;
 }
 
-// Whether a number ends before this character; after any other character, the number might continue.
+// Whether the character at `at` ends a number; if not, the number might continue.
 [[gnu::always_inline]] inline bool ends_value(const char* at, const char* end) noexcept {
   return at == end || *at == ',' || *at == '}' || *at == ']' || is_space(*at);
 }
@@ -199,8 +199,8 @@ inline constexpr auto powers_of_ten = [] {
   return true;
 }
 
-// Reads any number whose grammar has been checked up to its exponent: from_chars reads either the whole number, or the
-// part before its 'e'.
+// Reads any number whose grammar has been checked up to its exponent: from_chars reads either the entire number, or
+// only the part before the 'e'.
 [[gnu::noinline]] inline bool take_long_double(const char*& at, const char* end, double& value) noexcept {
   double number = 0;
   const auto [behind, error] = std::from_chars(at, end, number);

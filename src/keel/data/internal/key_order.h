@@ -24,7 +24,7 @@ class KeyOrder {
 
   // The index of the member that probably comes next; `count` if the object probably ends.
   std::size_t expected() const noexcept { return expected_; }
-  // Records that member `i` was read.
+  // Notes that member `i` was read.
   [[gnu::always_inline]] void came(std::size_t i) noexcept {
     if (i != expected_) known_[before_] = static_cast<std::uint8_t>(i ^ before_);
     before_ = i + 1;

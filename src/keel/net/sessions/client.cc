@@ -75,7 +75,7 @@ class Client::Side final : public Session {
     down_.set();
   }
   void bye(const Error& reason) noexcept override {
-    // The server is stopping: the session's state there is gone, and the next connection goes to another server.
+    // The server is stopping: the server loses the session's state, and the next connection goes to another server.
     if (reason.code() == Code::Unavailable) return unlink(reason.clone());
     finish(reason);
   }

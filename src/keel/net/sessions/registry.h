@@ -61,7 +61,7 @@ struct SessionInfo {
   std::string address;  // The address of the last connection.
   int worker = 0;
   bool is_connected = false;
-  // When the session began, in ns since 1970; for display.
+  // The time at which the session began, in ns since 1970; for display.
   std::int64_t began_at_ns = 0;
   std::uint64_t sent = 0, received = 0, lost = 0, resumed = 0;  // See SessionStats.
   std::uint64_t ring_bytes = 0;

@@ -56,8 +56,8 @@ struct Server::State final : messages::FrameSink {
     if (of_client == Duration()) return std::max(own, heartbeat_min);
     return std::max(own == Duration() ? of_client : std::min(of_client, own), heartbeat_min);
   }
-  // Gives an authenticated client its session, or tells the client why it gets none; does so later if the session is
-  // still moving to this worker.
+  // Gives an authenticated client its session, or tells the client why it gets none. If the session is still moving to
+  // this worker, the client waits.
   void settle(Greeted& client);
   void begin_session(Greeted& client);
   Result<> resume(Greeted& client, ServerSession& session);

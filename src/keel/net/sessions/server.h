@@ -71,7 +71,7 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  // Lets a new connection have a session; call it from messages::ServerOptions::on_open.
+  // Lets a new connection have a session; must be called from messages::ServerOptions::on_open.
   void open(messages::Peer& peer);
   // Ends all sessions with Unavailable: clients then try to begin new sessions. Completes when no handler runs any
   // more, even if the awaiting task is cancelled.
