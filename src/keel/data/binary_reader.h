@@ -7,8 +7,9 @@
 //     if (in.next_element()) in.fail("has more than two elements");
 //   }
 //
-// To read a struct, use cbor.h or message_pack.h instead: these read the whole struct. The functions are named like
-// those of json::Reader (json_reader.h), so that one function can read a type from JSON, CBOR and MessagePack.
+// To read a struct, use cbor.h or message_pack.h instead: these read the whole struct. The functions have the same
+// names as the functions of json::Reader (json_reader.h), so that one function can read a type from JSON, CBOR and
+// MessagePack.
 
 #pragma once
 
@@ -165,9 +166,9 @@ class Reader {
   static constexpr int depth_limit = 64;
   static constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
-  // The state of each open container: the number of its values that are still to be read (if this is unknown, values
-  // follow until a break), and either the offset of the last key (lowest bit 1) or the number of elements begun (lowest
-  // bit 0).
+  // The state of each open container: the number of its values that are still to be read (if the number is unknown,
+  // values follow until a break), and either the offset of the last key (lowest bit 1) or the number of elements begun
+  // (lowest bit 0).
   struct Level {
     std::uint64_t left;
     std::uint64_t place;

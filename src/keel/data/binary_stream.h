@@ -73,8 +73,8 @@ class Stream {
 
   explicit Stream(bool is_sequence = false) noexcept : is_sequence_(is_sequence) {}
 
-  // Feeds the bytes that follow those fed before; next() must have consumed all earlier bytes, otherwise this throws a
-  // Bug (base/bug.h).
+  // Feeds the next bytes of the input; next() must have consumed all earlier bytes, otherwise feed() throws a Bug
+  // (base/bug.h).
   void feed(std::string_view bytes);
   // Returns the next event; null when more bytes are needed, and after a problem.
   const Event* next();

@@ -154,7 +154,7 @@ class Decimal {
   friend std::weak_ordering operator<=>(Decimal a, Decimal b) noexcept;
   friend bool operator==(Decimal a, Decimal b) noexcept { return (a <=> b) == 0; }
 
-  // data/json.h and data/cbor.h find the functions below in the same way as those of any other type.
+  // data/json.h and data/cbor.h find the functions below in the same way as the functions of any other type.
   friend void read_json(json::Reader& in, Decimal& value);
   friend void write_json(json::Writer& out, const Decimal& value);
   friend void read_binary(binary::Reader<binary::Cbor>& in, Decimal& value);

@@ -64,8 +64,8 @@ struct ReaderOptions {
 //
 // Lifetime: strings are views into the text, or into the arena if the strings contained escapes; a string may contain
 //           U+0000. The text and the arena must outlive the Reader.
-// Cost:     O(bytes), where each byte is read once (those of strings with escapes twice); a Reader takes about 1 KB on
-//           the stack.
+// Cost:     O(bytes), where each byte is read once, or twice in a string with escapes; a Reader takes about 1 KB on the
+//           stack.
 class Reader {
  public:
   Reader(std::string_view text, Arena& arena, ReaderOptions options = {});

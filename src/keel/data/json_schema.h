@@ -7,7 +7,7 @@
 //
 // Structs and enums become components under their full names; other types are described at the place where they are
 // used. A field that may be absent (fields.h) is not required, and the value of its initialiser becomes the `default`
-// if this value is a number, a text, a boolean or an enum. A std::optional and a Patch may be null. A variant becomes a
+// if the value is a number, a text, a boolean or an enum. A std::optional and a Patch may be null. A variant becomes a
 // `oneOf` with its tag as discriminator; the schema of an alternative contains the tag as a property. For a type that
 // has its own read_json(), the schema allows any value.
 //

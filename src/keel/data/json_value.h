@@ -24,8 +24,8 @@
 // Lifetime: a std::string_view, span or pointer is valid until the Value is changed, moved or destroyed.
 // Threads:  a value.
 // Cost:     16 bytes for a value, which may be a string of at most 14 bytes; a longer string, a list and an object take
-//           one allocation each. In an object with up to 16 members, a member is found by a linear search, in a larger
-//           object by a binary search; to add a member to an object with n members, up to 4 n bytes are moved.
+//           one allocation each. A member is found by a linear search in an object with up to 16 members, and by a
+//           binary search in a larger object; to add a member to an object with n members, up to 4 n bytes are moved.
 
 #pragma once
 

@@ -8,7 +8,7 @@
 //   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;
 //
 // A new word begins after '_' and at a capital letter that follows a small letter or a digit: created_at, CreatedAt and
-// createdAt each consist of two words, HTTPServer of one. Letters beyond ASCII are not changed.
+// createdAt each consist of two words, and HTTPServer consists of one word. Letters beyond ASCII are not changed.
 
 #pragma once
 

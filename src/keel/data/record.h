@@ -33,8 +33,8 @@
 //           until the Record is changed, moved or destroyed. A move to a Record with another arena copies the content.
 // Threads:  a value.
 // Cost:     a value or a name takes 24 bytes, which include a text of at most 22 bytes; a longer text, an array and a
-//           record take one allocation each. In a record with up to 16 fields, a field is found by a linear search, in
-//           a larger record by a binary search in an index that the Record maintains. Malformed CBOR or MessagePack
+//           record take one allocation each. A field is found by a linear search in a record with up to 16 fields, and
+//           in a larger record by a binary search in an index that the Record maintains. Malformed CBOR or MessagePack
 //           takes at most 800 bytes of memory while it is read, and none afterwards. Well-formed input takes up to 24
 //           times its size (for an array of small numbers); bytes_max of ReaderOptions limits its size.
 
@@ -131,8 +131,8 @@ class Record {
   template <class T>
   Result<T> get(std::string_view path) const;
 
-  // Sets the value at `path`, replacing any previous value. Records on the path that do not exist are created; an
-  // element of an array must exist, or be the element directly after the last.
+  // Sets the value at `path`, replacing any previous value. Missing records on the path are created; an element of an
+  // array must exist, or be the element directly after the last.
   Result<> set(std::string_view path, const Input& value);
   // Appends a value to the array at `path`; the array is created if it does not exist.
   Result<> append(std::string_view path, const Input& value);

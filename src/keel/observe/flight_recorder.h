@@ -88,7 +88,7 @@ class FlightRecorder {
   // a write, too.
   static constexpr int slot_count = entries_max + 2;
   using Slot = std::array<std::atomic<std::uint64_t>, 8>;
-  // Addresses are below 2^48, and these texts below 64 KiB.
+  // Addresses are below 2^48, and the texts are shorter than 64 KiB.
   static std::uint64_t pack(std::string_view text) noexcept {
     return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(text.data())) << 16 | (text.size() & 0xffff);
   }
@@ -139,7 +139,7 @@ inline Doing::~Doing() {
 }
 inline const Doing* Doing::current() noexcept { return internal::current_doing; }
 
-// Adds an entry to the recorder of this thread, if it has one.
+// Adds an entry to the recorder of this thread, if the thread has a recorder.
 inline void note(const Entry& entry) noexcept {
   if (internal::current_recorder != nullptr) internal::current_recorder->note(entry);
 }

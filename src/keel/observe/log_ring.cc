@@ -167,8 +167,8 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
     tail = tail_.load(std::memory_order_acquire);
   }
   if (bytes > contiguous) {
-    // The rest of the ring is too short for this record, so the first word of a header marks it as padding. The padding
-    // is published with the record.
+    // The rest of the ring is too short for this record, so the first word of a header marks the rest as padding. The
+    // padding is published with the record.
     auto* skip = reinterpret_cast<RecordHeader*>(data_ + (next_ & mask_));
     skip->bytes = static_cast<std::uint32_t>(contiguous);
     skip->level = padding;

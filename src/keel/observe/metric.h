@@ -107,7 +107,7 @@ class Bounds {
     for (const std::uint64_t bound : bounds) add(bound);
   }
   // The bounds are powers of two, in the unit of the recorded values; one exported unit is `units` recorded units. The
-  // internal buckets have edges at these bounds, so exported counts are exact although the histogram is log-linear.
+  // internal buckets have edges at the bounds, so exported counts are exact although the histogram is log-linear.
   static constexpr Bounds log_linear(double units, std::initializer_list<std::uint8_t> powers) noexcept {
     Bounds made;
     for (const std::uint8_t power : powers) made.add(std::uint64_t{1} << power);
@@ -207,7 +207,7 @@ class Histogram {
   [[gnu::always_inline]] void observe(Duration value) const noexcept {
     observe(static_cast<std::uint64_t>(value.count_ns() < 0 ? 0 : value.count_ns()));
   }
-  // Records the time until the Timer is destroyed: the time of a block, including its awaits.
+  // Measures and records the time until the Timer is destroyed, which is the time of a block, including its awaits.
   //   auto timing = lookup_seconds.time();
   // The Timer reads the current Host's clock twice (some 20 ns each on a worker); in a simulation the time is virtual.
   Timer time() const noexcept;
@@ -340,10 +340,10 @@ class Registry {
   GaugeFunction counter(std::string_view name, std::string_view help, Labels labels, Function<double()> f,
                         Calls calls = Calls::OnReader);
 
-  // Calls the functions that this thread registered with OnThisThread and keeps their results for readers.
+  // Calls the functions that this thread registered with OnThisThread, and stores the results for readers.
   void sample();
 
-  // Changes whenever a family or series is added.
+  // The version changes whenever a family or series is added.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
   // Takes a reading, and passes to `f` every family in order of registration, all under one lock. A value that is
   // recorded during the call may or may not be in the reading; no counter decreases from one reading to the next.

@@ -43,7 +43,7 @@ inline void add(std::uint32_t index, std::uint64_t n) noexcept {
     shared_cells().at(index).fetch_add(n, std::memory_order_relaxed);
   }
 }
-// Makes two additions with one lookup, for the bucket and the sum of a histogram, which are in the same chunk.
+// Adds to the bucket and to the sum of a histogram with only one lookup, because both are in the same chunk.
 inline void add_two(std::uint32_t a, std::uint64_t n, std::uint32_t b, std::uint64_t m) noexcept {
   if (CellSet* own = current_cells) [[likely]] {
     Cell* const chunk = own->chunks[a / chunk_cells].load(std::memory_order_acquire);

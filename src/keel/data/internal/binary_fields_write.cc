@@ -68,8 +68,8 @@ template <class Format>
   return *static_cast<const std::string*>(field);
 }
 
-// Writes a text; the buffer must have space for the head and the bytes of the text. Returns false if the text is too
-// long to be written in this way.
+// Writes a text; the buffer must have space for the head and the bytes of the text. Returns false for a text of 4 GiB
+// or more.
 template <class Format>
 [[gnu::always_inline]] inline bool put_any_text(char*& at, std::string_view text) noexcept {
   if (text.size() < Format::text_heads) [[likely]] {

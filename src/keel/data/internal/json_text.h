@@ -37,8 +37,8 @@ std::uint64_t word_at(const char* text) noexcept {
   return word;
 }
 
-// How many bytes, from the first on, stand for themselves in a JSON string; these are the following: ASCII without
-// quote, backslash and control characters.
+// The number of bytes, from the first on, that stand for themselves in a JSON string. The bytes that stand for
+// themselves are ASCII without quote, backslash and control characters.
 inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
 #ifdef __SSE2__
   if (size >= 16) return static_cast<std::size_t>(scan::find_long<scan::JsonStop>(text, text + size) - text);

@@ -28,7 +28,7 @@ namespace keel::json::internal {
 using WriteMember = void (*)(Writer& out, std::string_view key, const void* member);
 
 // The type of a member, or of the value in an optional member. Shared code, which is compiled only once, reads and
-// writes members of all these types except Other.
+// writes members of all types in this list except Other.
 enum class Held : std::uint8_t {
   Other,  // The member's own ReadField and WriteMember are used.
   Boolean,

@@ -49,7 +49,8 @@ class Server;
 
 // The limits of a registry, and where its metrics go.
 struct RegistryOptions {
-  // The maximum number of sessions, including those without a connection; beyond it, new sessions are rejected.
+  // The maximum number of sessions, including those without a connection; beyond this number, new sessions are
+  // rejected.
   std::size_t sessions_max = 100'000;
   metrics::Registry* metrics = nullptr;  // Must outlive the Registry. Null: there are no metrics.
 };

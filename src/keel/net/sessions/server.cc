@@ -56,8 +56,8 @@ struct Server::State final : messages::FrameSink {
     if (of_client == Duration()) return std::max(own, heartbeat_min);
     return std::max(own == Duration() ? of_client : std::min(of_client, own), heartbeat_min);
   }
-  // Gives an authenticated client its session, or tells the client why it gets none. If the session is still moving to
-  // this worker, the client waits.
+  // Gives an authenticated client its session, or tells the client why it gets none. While the session is still moving
+  // to this worker, the client waits.
   void settle(Greeted& client);
   void begin_session(Greeted& client);
   Result<> resume(Greeted& client, ServerSession& session);
@@ -98,8 +98,8 @@ struct Server::State final : messages::FrameSink {
   Quiet* stopping = nullptr;  // Waits for all ended sessions.
 };
 
-// Completes only when no session is left, even if its task is cancelled, because handlers may refer to objects that
-// live only until this wait completes.
+// Completes only when no session is left, even if the awaiting task is cancelled, because handlers may refer to objects
+// that live only until this wait completes.
 class Server::State::Quiet : public Leaf {
  public:
   using Value = void;
@@ -532,8 +532,8 @@ void Server::State::hand_over(ServerSession& session, const Move& move) {
   sessions.erase(at);
   bury(std::move(self));
   const std::lock_guard lock(registry.mutex);
-  // These broadcasts would miss the session: their jobs run on this worker after the session has left, or have already
-  // run on the worker to which it moves.
+  // The pending broadcasts would miss the session: their jobs run on this worker after the session has left, or have
+  // already run on the worker to which it moves.
   for (const auto& broadcast : home->pending) registry.tell(*moving, *broadcast);
   card->home = move.to;
   const bool is_posted = Registry::State::post(move.to, [move, moving, card](Server& other) mutable {

@@ -52,7 +52,7 @@ namespace keel::sessions {
 
 class Handlers;
 
-// How many messages and bytes one side keeps, and how often it sends heartbeats.
+// How many messages and bytes one side keeps, and how often this side sends heartbeats.
 struct SessionOptions {
   // The limit of messages that are not acknowledged yet, including those that are not sent yet.
   std::uint32_t ring_messages = 1024;

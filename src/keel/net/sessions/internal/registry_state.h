@@ -31,8 +31,7 @@ struct Broadcast {
   SendOptions options;
 };
 
-// The server of one worker. Jobs that are posted to the worker share this Home, because the jobs may outlive the
-// server.
+// The server of one worker. Jobs that are posted to the worker share the Home, because the jobs may outlive the server.
 struct Home {
   Home(Executor& e, int w, Server& s) noexcept : executor(e), worker(w), server(&s) {}
   Executor& executor;
@@ -76,7 +75,7 @@ struct Registry::State {
         .has_value();
   }
 
-  // Calls f(Session&) on the worker that has the session: during this call if that worker is the calling worker;
+  // Calls f(Session&) on the worker that has the session: during the call if that worker is the calling worker;
   // otherwise later, on the worker to which the session may have moved in the meantime. False: there is no such
   // session.
   template <class F>
