@@ -23,8 +23,8 @@
 #include "keel/net/run.h"         // a program on one worker or several
 #include "keel/net/stream.h"      // TCP and Unix sockets
 #include "keel/task/channel.h"    // passes values between tasks
-#include "keel/task/event.h"      // a task waits until another sets the event
-#include "keel/task/gate.h"       // rejects new entrants, and completes when the last has left
+#include "keel/task/event.h"      // a task waits until another task sets the event
+#include "keel/task/gate.h"       // rejects new entrants, and completes when the last entrant has left
 #include "keel/task/generator.h"  // a task that yields values one after the other
 #include "keel/task/group.h"      // waits for all of several tasks, or for any of them
 #include "keel/task/mutex.h"      // mutual exclusion across waits

@@ -20,14 +20,14 @@ constexpr std::size_t example_test_lines_max = 120;
 
 using Word = std::pair<const char*, const char*>;
 
-// Code that reads or writes members, columns or keys one by one, each with what to write instead.
+// Words of code that reads or writes members, columns or keys one by one, each with the code to write instead.
 constexpr std::array by_hand = {
     Word("json::Reader", "request.json<T>()"), Word("json::Writer", "Response::json(value)"),
     Word("read_json(", "request.json<T>()"),   Word("write_json(", "Response::json(value)"),
     Word("query_param", "request.query<T>()"), Word("from_row", "query_many<T>()"),
     Word("db::Row", "query_many<T>()"),
 };
-// Calls that the framework makes for an application, each with what to write instead.
+// Calls that an application should leave to the framework, each with the code to write instead.
 constexpr std::array plumbing = {
     Word("Start", "app.every() or app.background()"),   Word("promise", "co_await"),
     Word("Runtime", "app.every() or app.background()"), Word("each(", "app.every() or app.background()"),

@@ -13,7 +13,7 @@ std::vector<std::string> between_quotes(std::string_view text);
 // The cells of a table row, which begins with '|', without surrounding blanks.
 std::vector<std::string> cells(std::string_view row);
 
-// The rows of all tables whose last column has the heading `last_column`; without the headings.
+// The rows, without the headings, of all tables whose last column has the heading `last_column`.
 std::vector<std::vector<std::string>> table_rows(const std::vector<std::string>& page, std::string_view last_column);
 
 // For each heading of the page, its anchor on GitHub: the part of a link after '#'.

@@ -27,8 +27,9 @@
 //            reuse_port.
 // Cancel:    a cancelled receive loses no datagram; a cancelled send() has sent no datagram; a cancelled send_many()
 //            has sent some of its datagrams or none.
-// Memory:    up to 32 datagrams wait in the socket to be received, and all others in the kernel, which drops datagrams
-//            beyond DatagramOptions::receive_buffer_bytes. A socket takes 6 KB; no heap per datagram in steady state.
+// Memory:    up to 32 datagrams wait in the socket to be received, and all others wait in the kernel, which drops
+//            datagrams beyond DatagramOptions::receive_buffer_bytes. A socket takes 6 KB; no heap per datagram in
+//            steady state.
 // Cost:      io_uring: the kernel receives into the engine's buffers, so nothing is copied, and neither a receive nor a
 //            send takes a system call per datagram; a send_many() takes one system call. With a bytes_max above 15 KiB,
 //            or with `join`, receiving works as with epoll: one recvmmsg for up to 16 datagrams, and a copy of each.
@@ -66,8 +67,8 @@ class DatagramSocket {
   class SendMany;
 
   // Makes a socket that receives at `address`; with port 0, the system chooses the port. AlreadyExists,
-  // PermissionDenied. If no process has the Unix socket at `address` open, the new socket takes over its path. The path
-  // remains when the socket is closed.
+  // PermissionDenied. If no process has the Unix socket at `address` open, the new socket takes over that path. The
+  // path remains when the socket is closed.
   static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
   // Makes a socket that sends to `peer` and receives only from it; nothing is sent yet. Errors for a Unix path:
   // NotFound, Unavailable.

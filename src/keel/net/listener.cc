@@ -46,7 +46,7 @@ struct Listener::State {
       return false;
     }
   }
-  // Gives `to` its connection. False: `to` has to wait for a connection, or for memory.
+  // Passes a waiting connection to `to`. False: `to` has to wait for a connection, or for memory.
   bool complete(Accept& to) noexcept {
     if (waiting.empty()) return failed();
     try {
@@ -80,7 +80,7 @@ struct Listener::State {
     } else if (io::is_exhaustion(-result)) {
       return try_later();
     } else if (result == -ECANCELED) {
-      // Accepting had stopped, because too many connections were waiting. If a task waits in accept(), all of those
+      // Accepting had stopped, because too many connections were waiting. If a task waits in accept(), all waiting
       // connections have been taken, and the listener listens again; otherwise a later call of accept() makes the
       // listener listen again.
       if (taker != nullptr) listen();

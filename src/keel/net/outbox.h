@@ -19,7 +19,7 @@
 //
 // Errors:    push: ResourceExhausted when the queue would hold more than bytes_max, FailedPrecondition after close(),
 //            Unavailable when run() has ended; the bytes are then not queued. run: as Stream::write. below_low,
-//            drained: Unavailable when run() ends first.
+//            drained: Unavailable when run() ends before that.
 // Ownership: bytes are copied, or moved in. The outbox refers to the stream, to which nothing else may write while
 //            run() is running.
 // Lifetime:  must outlive run() and every waiting task; bytes that are still queued when the outbox is destroyed are
@@ -69,7 +69,7 @@ class Outbox {
   // The number of queued bytes, including those that are being written.
   std::size_t queued_bytes() const noexcept { return queue_.size(); }
   bool is_above_high() const noexcept { return queued_bytes() > options_.high_bytes; }
-  // below_low() completes when at most low_bytes bytes are queued, drained() when the queue is empty.
+  // below_low() completes when at most low_bytes bytes are queued; drained() completes when the queue is empty.
   [[nodiscard]] Wait below_low() noexcept;
   [[nodiscard]] Wait drained() noexcept;
 

@@ -156,8 +156,8 @@ struct Resolver::State {
       entry.error = std::move(found).error();
       entry.fresh_until = now;
     }
-    // A task that continues may call resolve() again or destroy the resolver, so tasks continue only after all of them
-    // have their result.
+    // A task that continues may call resolve() again or destroy the resolver, so the tasks continue only after all of
+    // them have their results.
     Trampoline::Deferring deferring;
     while (Waiting* waiting = entry.waiting.pop()) {
       auto& resolve = static_cast<Resolve&>(*waiting);

@@ -17,11 +17,11 @@
 //            progress; Cancelled and DeadlineExceeded.
 // Ownership: the caller owns the result.
 // Lifetime:  must outlive the tasks that wait (checked). A lookup that is in progress when the resolver is destroyed
-//            continues, and its result is dropped: so the pool must be stopped, and the loop must have run the pool's
-//            jobs, before the loop is destroyed.
+//            continues, and its result is dropped. Therefore, the pool must be stopped, and the loop must have run the
+//            pool's jobs, before the loop is destroyed.
 // Threads:   the worker it was made on. The lookup function runs on the pool, for several names at a time.
 // Cancel:    the caller stops waiting; the lookup continues and its result is remembered.
-// Cost:      a remembered result takes a hash and a copy; a new look-up takes a job on the pool.
+// Cost:      a remembered result costs a hash and a copy; a new look-up costs a job on the pool.
 
 #pragma once
 

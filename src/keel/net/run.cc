@@ -30,7 +30,7 @@
 namespace keel {
 namespace {
 
-// An object that waits for a signal. The signal handler wakes it with an atomic store and a write(2).
+// An object that waits for a signal. The signal handler wakes the object with an atomic store and a write(2).
 struct Sleeper {
   void (*wake)(Sleeper&) noexcept;
 };

@@ -102,7 +102,7 @@ struct Stream::State final : Transport {
     drop_held();
     kept.reset();
   }
-  // Continues to receive; call it once the held bytes were read or copied.
+  // Continues to receive; call it after the held bytes were read or copied.
   void receive_on() noexcept { is_receiving() ? resume() : receive(); }
   void free_if_quiet() noexcept {
     if (is_receiving()) return;

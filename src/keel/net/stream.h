@@ -58,7 +58,7 @@ class File;
 class AddressGuard;
 class Resolver;
 
-// Received bytes; valid until the next read of their stream or its destruction.
+// Received bytes; valid until the next read of their stream, or until the stream is destroyed.
 using Chunk = std::string_view;
 
 class Stream {
@@ -93,10 +93,10 @@ class Stream {
   // the endpoint: these bytes are copied, and the stream returns them first. After std::bad_alloc the endpoint still
   // belongs to the caller.
   explicit Stream(const Endpoint& endpoint, std::string_view received = {});
-  // Puts a layer, which `layers` makes, over `plain`. Nothing may have been read from `plain`, unless end_reading() has
-  // ended its reading. `host` is the host that was connected to; empty: the connection was accepted. The handshake of
-  // the layer begins, and the first read or write, or establish(), waits for the handshake. If making the layer fails,
-  // or memory runs out, `plain` is closed.
+  // Puts a layer, which `layers` makes, over `plain`. If `plain` was read from, end_reading() must have ended its
+  // reading before this call. `host` is the host that was connected to; empty: the connection was accepted. The
+  // handshake of the layer begins, and the first read or write, or establish(), waits for the handshake. If making the
+  // layer fails, or memory runs out, `plain` is closed.
   static Result<Stream> layered(TransportLayers& layers, std::string_view host, Stream plain);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
@@ -130,9 +130,9 @@ class Stream {
   // Sends `bytes` bytes of `file`, beginning at `offset`. The call works as a write does, except that the kernel takes
   // the bytes from its page cache (sendfile(2)). The File must live until the call ends. OutOfRange when the file is
   // too short or is truncated during the call; the message says how many of the bytes were sent. InvalidArgument for a
-  // folder or a pipe, DataLoss when the disk fails. While pages that are not in memory are read, the worker blocks, for
-  // at most 256 KiB at a time before other connections run. Therefore send files that are in memory, or on fast disks.
-  // The call counts as a write: only one write may run at a time.
+  // folder or a pipe, DataLoss when the disk fails. Reading pages that are not in memory blocks the worker; after at
+  // most 256 KiB, other connections run. Therefore send files that are in memory, or on fast disks. The call counts as
+  // a write: only one write may run at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
   // Waits for the handshake of the layer, if there is one, and fails if the handshake fails; after the handshake,
   // written bytes are sent without a further wait. Without a layer, the call completes immediately. The call counts as
@@ -140,20 +140,20 @@ class Stream {
   [[nodiscard]] Establish establish() noexcept;
   // The layer over the stream (net/transport.h), such as TLS; null: none. The layer lives as long as the stream.
   const TransportLayer* layer() const noexcept;
-  // Until the next read, makes the stream notice bytes that arrive while no task reads: for connections that are kept
-  // for later use. Call it between reads, after everything that had arrived was read. Bytes that arrive later are kept
-  // for the next read.
+  // Until the next read, makes the stream notice bytes that arrive while no task reads; call it for connections that
+  // are kept for later use. Call it between reads, after everything that had arrived was read. Bytes that arrive later
+  // are kept for the next read.
   void watch();
-  // Whether unread bytes, the end of the stream or a failure of the connection have arrived since watch(), which must
-  // be called first.
+  // True once one of these has arrived since watch(), which must be called first: unread bytes, the end of the stream,
+  // or a failure of the connection.
   bool has_input() const noexcept;
   // Does the same as has_input(), but also asks the kernel for input that the loop has not seen yet: for use in a long
   // event-loop iteration. Costs a system call.
   bool has_unseen_input() const noexcept;
   // Tells the peer that no more bytes will follow; reading continues. Call it between writes.
   void shutdown_write() noexcept;
-  // Ends both directions, and wakes the tasks that wait on this stream: a write ends with Unavailable, a read with the
-  // bytes that have arrived and then the end. Use it to end a connection that another task is using.
+  // Ends both directions, and wakes the tasks that wait on this stream: a write fails with Unavailable; a read returns
+  // the bytes that have arrived, and then the end of the stream. Use it to end a connection that another task is using.
   void shutdown() noexcept;
   // Ends reading, so that layered() or detach() may be called on a stream that was read from: for two peers that first
   // talk in clear text and then begin another protocol. Everything that had arrived must have been read, and no task
@@ -179,10 +179,10 @@ class Stream {
   // For a client of a Unix socket, the address has no path.
   Address peer_address() const noexcept;
   // The descriptor, which may be duplicated and passed to getsockopt, setsockopt and ioctl. The stream closes the
-  // descriptor, and only the stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading
-  // from it at any time, and on epoll the stream would not notice that other code reads from the descriptor. The
-  // descriptor is non-blocking (O_NONBLOCK) and must stay so. In a simulation, the descriptor is a number that the
-  // system does not know.
+  // descriptor, and only the stream may read from it, write to it, shut it down or wait on it (epoll, poll): io_uring
+  // may be reading from it at any time, and on epoll the stream would not notice that other code reads from the
+  // descriptor. The descriptor is non-blocking (O_NONBLOCK) and must stay so. In a simulation, the descriptor is a
+  // number that the system does not know.
   int native_handle() const noexcept;
 
  private:

@@ -104,8 +104,8 @@ class Transport : protected io::Receive {
   // Gives the held bytes back to the engine; does nothing when no bytes are held.
   void release() noexcept;
 
-  // While paused, `arrived` is not called; incoming bytes wait, and more than a few buffers of them slow the peer down.
-  // After resume(), the waiting bytes are delivered in a later dispatch.
+  // While the transport is paused, `arrived` is not called; incoming bytes wait, and the peer is slowed down when they
+  // fill more than a few buffers. After resume(), the waiting bytes are delivered in a later dispatch.
   void pause() noexcept { io::Engine::pause(*this); }
   void resume() noexcept;
   bool is_paused() const noexcept { return paused; }
@@ -113,7 +113,7 @@ class Transport : protected io::Receive {
   // call of `arrived` reports -ECANCELED, or the end of the stream if the stream had already ended. Bytes that arrive
   // later are for the next receive().
   void end_receive() noexcept;
-  // Ends receiving; bytes that have arrived and were not delivered are lost. Does nothing unless is_receiving().
+  // Ends receiving; bytes that have arrived and were not delivered are lost. Does nothing if is_receiving() is false.
   void cancel_receive() noexcept;
 
   // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: the send is already complete,
@@ -205,7 +205,7 @@ class TransportLayer {
   Transport* transport() const noexcept { return transport_; }
   // Whether `arrived` may be called.
   bool is_wanted() const noexcept;
-  // Calls `arrived` with bytes that live during the call; `arrived` may call any function of the transport.
+  // Calls `arrived` with bytes that are valid during the call; `arrived` may call any function of the transport.
   void deliver(std::string_view bytes) noexcept;
   // Calls `arrived` for the last time, with `outcome` <= 0.
   void finish(std::int32_t outcome) noexcept;

@@ -29,7 +29,7 @@
 
 namespace keel::telemetry {
 
-// A page that is JSON, and, with ?format=text, a text for people.
+// A page in JSON; with ?format=text, the page is a text for people.
 struct AdminPage {
   std::string path;                       // "/admin/stages"
   Function<void(Buffer& out)> json;       // Appends the page.

@@ -65,7 +65,7 @@ Result<int> open_append_file(const std::string& path) {
     }
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
     int descriptor = ::open(at.c_str(), flags | O_NONBLOCK, 0640);
-    // Another process has a lease on the file (fcntl(2)): wait for it.
+    // EAGAIN: another process has a lease on the file (fcntl(2)); the second open() waits until the lease ends.
     if (descriptor < 0 && errno == EAGAIN) descriptor = ::open(at.c_str(), flags, 0640);
     if (descriptor >= 0) {
       // Writes to a FIFO do not block, so that a reader that has stopped reading cannot stop a crash handler; writes to
@@ -78,7 +78,7 @@ Result<int> open_append_file(const std::string& path) {
     const int error = errno;
     if (error == ENXIO) {
       return failed(refuse(
-          "is a socket, or a FIFO that no process reads: start the process that reads it first, or name another file"));
+          "is a socket, or a FIFO that no process reads: first start the process that reads it, or name another file"));
     }
     if (error != ELOOP) return failed(Error::from_errno("open", error));
     Result<std::string> target = target_of(at);

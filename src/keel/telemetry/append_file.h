@@ -5,8 +5,8 @@
 //           is created, with mode 0640. /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are duplicates of
 //           descriptors 1, 2 and N, which works for sockets too. A FIFO is opened if it has a reader; writes to it do
 //           not block.
-// Links:    a symbolic link that belongs to root or to the user of this process is followed: operators make such links,
-//           which lead to volumes or to /dev/stdout. A link of another user is an error (FailedPrecondition), because
+// Links:    a symbolic link that belongs to root or to the user of this process is followed, because operators make
+//           such links to volumes or to /dev/stdout. A link of another user is an error (FailedPrecondition), because
 //           any user who can write to the folder could choose the file to which this process appends. The target is
 //           read from the same link whose owner was checked. If a folder in the path is a link, the system follows it
 //           as usual.

@@ -115,7 +115,7 @@ TEST_F(AppendFile, does_not_wait_for_the_reader_of_a_fifo) {
   ASSERT_EQ(::mkfifo(path("log").c_str(), 0600), 0);
   EXPECT_EQ(
       refusal(path("log")),
-      "is a socket, or a FIFO that no process reads: start the process that reads it first, or name another file");
+      "is a socket, or a FIFO that no process reads: first start the process that reads it, or name another file");
 
   const int reader = ::open(path("log").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   ASSERT_GE(reader, 0);

@@ -15,8 +15,8 @@
 //   {"workers":[{"worker":0,"responds":true,"live":3,"tasks":[{"depth":0,"task":"serve (chat.cc:61)","state":"waits",
 //     "operation":"Scope::Join","seconds":12.031,"stopped":false}]},{"worker":1,"responds":false}]}
 //
-// Bounds:   the first `shown_max` tasks of each worker, and in the log the first `logged_max`, in the order in which
-//           they began.
+// Bounds:   the JSON and the text show the first `shown_max` tasks of each worker; the log has the first `logged_max`
+//           tasks of each worker. Tasks are in the order in which they began.
 // Threads:  any except a worker's, because the functions wait for the workers; concurrent callers wait for each other.
 //           Call the functions only while the runtime runs.
 // Lifetime: the runtime outlives the LiveTasks, and must have stopped before the LiveTasks is destroyed.

@@ -97,9 +97,9 @@ void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
 }
 
 constexpr std::size_t number_bytes_max = 32;
-// The largest size of a field and of a line, not counting texts. The size of a field counts its key and a number. The
-// size of a line counts the time, the marks, the trace, and the bytes that are written past the end of a text, because
-// texts are copied in blocks.
+// The largest size of a field, and the largest size of a line; neither size includes texts. The size of a field counts
+// its key and a number. The size of a line counts the time, the marks, the trace, and the bytes that are written past
+// the end of a text, because texts are copied in blocks.
 constexpr std::size_t field_bytes_max = 80 + number_bytes_max;
 constexpr std::size_t line_bytes_max = 384;
 

@@ -64,8 +64,8 @@ class LogWriter::Output {
         is_torn_(other.is_torn_) {}
   ~Output() { close(); }
 
-  // Opens the sink; a File sink may be open already. If its path now names a different file, the unwritten end of a
-  // line is dropped, because the line began in the former file. Returns the number of lost lines.
+  // Opens the sink; a File sink may be open already. If the path of a File sink now names a different file, the
+  // unwritten end of a line is dropped, because the line began in the former file. Returns the number of lost lines.
   Result<std::uint64_t> open() {
     std::uint64_t lost = 0;
     switch (sink_.to) {
@@ -147,8 +147,8 @@ class LogWriter::Output {
       return false;
     }
   }
-  // Must be called before the first line for another file, when at most the unwritten end of one line waits. Returns
-  // the number of lines lost.
+  // Call this function before the first line for another file is added; at most the unwritten end of one line may wait
+  // then. Returns the number of lines lost.
   std::uint64_t begin_file() {
     const std::uint64_t lost = waiting_lines();
     lost_ += lost;
@@ -163,7 +163,7 @@ class LogWriter::Output {
     while (done < pending_.size()) {
       std::size_t bytes = pending_.size() - done;
       if (!is_file_) {
-        // After POLLOUT, a pipe takes at least PIPE_BUF bytes without blocking; more is not certain.
+        // After POLLOUT, a pipe takes at least PIPE_BUF bytes without blocking; it may accept no more than that.
         bytes = std::min<std::size_t>(bytes, PIPE_BUF);
         pollfd ready{descriptor_, POLLOUT, 0};
         if (::poll(&ready, 1, is_stuck_ ? 0 : patience_ms) <= 0) {
@@ -264,7 +264,7 @@ struct LogWriter::State {
   std::atomic<std::uint64_t> lines_lost = 0;
   std::atomic<bool> stopping = false;
   std::atomic<pid_t> thread_id = 0;  // The writer's thread.
-  // What the writer's thread calls for flush_from_signal(); null: nothing.
+  // The function that the writer's thread calls for flush_from_signal(); null: none.
   std::atomic<void (*)() noexcept> last_record = nullptr;
   std::unique_ptr<Thread> thread;
   std::vector<metrics::GaugeFunction> exposed;

@@ -61,8 +61,8 @@ struct LogSink {
 struct LogWriterOptions {
   enum class Mode : std::uint8_t {
     Background,  // A separate thread writes the lines.
-    Direct,      // The recording thread writes the line under a lock, before it continues: for tests and debugging.
-    Manual,      // Only flush() writes the lines: for simulations.
+    Direct,      // For tests and debugging: the recording thread writes the line under a lock, before it continues.
+    Manual,      // For simulations: only flush() writes the lines.
   };
   std::vector<LogSink> sinks;  // Empty: JSON to standard error.
   Mode mode = Mode::Background;
@@ -95,8 +95,8 @@ class LogWriter {
   bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
   bool is_writing_thread() const noexcept { return writing_thread() == gettid(); }
   pid_t writing_thread() const noexcept;  // The gettid() of the writer's thread; 0: there is none.
-  // Writes the waiting lines without locks: for a copy of this process (fork) in which the writer's thread is the only
-  // thread.
+  // Writes the waiting lines without locks; call it only in a copy of this process (fork) in which the writer's thread
+  // is the only thread.
   void flush_in_copy();
 
   struct Counts {

@@ -98,7 +98,7 @@ ProcessMetrics::ProcessMetrics(metrics::Registry& registry) {
       registry.gauge("process_open_fds", "Open file descriptors", {}, [] { return process_open_descriptors(); }));
   functions_.push_back(registry.gauge("process_max_fds", "Limit of open file descriptors", {},
                                       [] { return process_descriptors_max(); }));
-  functions_.push_back(registry.gauge("process_start_time_seconds", "When the process started", {},
+  functions_.push_back(registry.gauge("process_start_time_seconds", "Start time of the process", {},
                                       [began = process_start_seconds()] { return began; }));
   functions_.push_back(registry.counter(
       "unhandled_errors_total",

@@ -36,7 +36,7 @@ double process_open_descriptors();
 double process_descriptors_max() noexcept;
 // Raises the soft limit of descriptors to the hard limit; returns the resulting limit (getrlimit(2)).
 std::uint64_t raise_descriptor_limit() noexcept;
-// When the process started, in seconds since 1970.
+// Start time of the process, in seconds since 1970.
 double process_start_seconds();
 
 }  // namespace keel::telemetry

@@ -26,7 +26,7 @@ std::string_view number_text(T value, std::span<char, 32> space) {
           static_cast<std::size_t>(std::to_chars(space.data(), space.data() + 32, value).ptr - space.data())};
 }
 
-// Backslash and line feed are escaped everywhere, quotes only in label values.
+// Backslash and line feed are escaped everywhere; quotes are escaped only in label values.
 void append_escaped(std::string& out, std::string_view text, bool quotes) {
   for (const char c : text) {
     if (c == '\\') {

@@ -30,7 +30,7 @@ class Admission {
 
  private:
   Instant turn_;
-  Instant late_since_ = Instant::never();  // Since this time, each iteration has had a late request.
+  Instant late_since_ = Instant::never();  // The time since which each event-loop iteration has had a late request.
   Instant late_last_;                      // The last time at which a request was late.
   Duration worst_;                         // The longest delay in this iteration.
   bool overloaded_ = false;

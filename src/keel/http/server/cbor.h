@@ -20,8 +20,8 @@
 //           (base/bug.h).
 // Lifetime: std::string_view fields are valid as long as the request.
 // Threads:  the worker of the request.
-// Cost:     that of cbor::read() and cbor::write(); no heap for a T of views. `keel api init` does not record the types
-//           that the functions of this header read and write.
+// Cost:     that of cbor::read() and cbor::write(); no heap allocation if T consists of views. `keel api init` does not
+//           record the types that the functions of this header read and write.
 
 #pragma once
 

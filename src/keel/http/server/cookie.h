@@ -65,8 +65,8 @@ enum class SameSite : std::uint8_t {
   None,    // Always; requires `secure`.
 };
 
-// By default, the cookie is restricted: it is sent only to this host, only over HTTPS and not from other sites, and
-// scripts cannot read it.
+// By default, the cookie is restricted: it is sent only to this host, only over HTTPS, and not with requests that other
+// sites cause, and scripts cannot read it.
 struct SetCookie {
   // A token. The prefixes "__Secure-" and "__Host-" are accepted only if the other members meet the requirements of the
   // prefix.

@@ -17,7 +17,7 @@
 // Errors:    send: a type or an id with a line break, and an id with a NUL, are a bug (base/bug.h), and nothing is
 //            sent. retry: a time below zero is a bug as well. Otherwise as BodyWriter::write(). If the function fails,
 //            the response ends as it does for stream().
-// Cancel:    as for a BodyWriter (body_writer.h): the task is stopped when the client disconnects or receives no bytes,
+// Cancel:    as for a BodyWriter (body_writer.h), the task is stopped when the client disconnects or receives no bytes,
 //            and when the server drains. After a cancelled send, it is unknown how many bytes of the event are queued.
 // Threads:   the worker. Several tasks may send at the same time; their events are sent one after the other.
 // Cost:      each event is copied twice; in steady state, no memory is allocated from the heap. Each stream also has a

@@ -33,7 +33,7 @@ std::optional<Address> node(std::string_view text) noexcept {
     const auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), number);
     if (error != std::errc() || end != port.data() + port.size()) number = 0;  // An obfuscated port is accepted as 0.
   }
-  // inet_pton() instead of Address::ip(), whose error message would need memory.
+  // Uses inet_pton() and not Address::ip(), because the error message of Address::ip() would need memory.
   char buffer[INET6_ADDRSTRLEN + 1];
   if (host.empty() || host.size() >= sizeof buffer) return std::nullopt;
   std::memcpy(buffer, host.data(), host.size());

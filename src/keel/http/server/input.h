@@ -26,8 +26,8 @@
 // Errors:   calling json() or form() on a route that streams its body, or in a middleware before the body has arrived,
 //           is a Bug (base/bug.h).
 // Lifetime: std::string_view fields and FormParts are valid as long as the request.
-// Cost:     json() costs what json::read() costs: no allocation on the heap if all texts in T are views. query() and
-//           form() store the fields in an array in the request's arena.
+// Cost:     json() costs as much as json::read(), which allocates nothing on the heap if all texts in T are views.
+//           query() and form() store the fields in an array in the request's arena.
 
 #pragma once
 

@@ -43,9 +43,9 @@
 //   }
 //
 // After a rejection, the connection continues if the rest of the body is at most 256 KiB and arrives within
-// Limits::body_timeout: this rest is dropped. If the rest is larger, or if the client has not begun to send the body,
-// the connection ends. The handler's time limit (request_timeout) begins when the body is complete; middleware of the
-// second form has request_timeout plus body_timeout.
+// Limits::body_timeout: this rest is dropped. If the rest of the body is larger than that, or if the client has not
+// begun to send the body, the connection ends. The handler's time limit (request_timeout) begins when the body is
+// complete; middleware of the second form has request_timeout plus body_timeout.
 //
 // Two kinds of responses do not pass through middleware: the response to a message that is rejected before a route is
 // chosen (400, 408, 413, 414, 417, 431, 501, 505), and the 503 of a worker that is overloaded or has no memory for

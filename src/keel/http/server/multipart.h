@@ -19,9 +19,9 @@
 // - a part without Content-Disposition: form-data, without a name, or with a second name or file name;
 // - filename* without filename (RFC 7578 §4.2 forbids filename*; if filename is present as well, filename* is ignored);
 // - a Content-Transfer-Encoding that changes bytes (§4.7);
-// - more than 1 KiB of text before the first boundary or after the last one. If there are more parts, or a head of a
-//   part is larger, than MultipartLimits allow, MultipartReader rejects the body with 413, and read_form() fails with
-//   OutOfRange (400). The limit on the body also limits the size of the parts.
+// - more than 1 KiB of text before the first boundary or after the last one. If a body has more parts than
+//   MultipartLimits allows, or a part has a larger head, MultipartReader rejects the body with 413, and read_form()
+//   fails with OutOfRange (400). The limit on the body also limits the size of the parts.
 //
 // Names are returned as sent, except that \" and \\ are unescaped. Browsers write %22, %0D and %0A for a quote and a
 // line end (WHATWG HTML §4.10.21.8); these escapes are not decoded. Never use a file name as a path, because the client
@@ -30,8 +30,8 @@
 // Lifetime: part() is valid until its PartEnd. MultipartStep::data is valid until the next feed(). MultipartStep::data
 //           is a view into `received`; if bytes that looked like the beginning of a boundary turned out to be content,
 //           data is a view into the reader.
-// Cost:     linear in the number of bytes, whatever the bytes are; the head of a part is copied, data is not; no
-//           temporary files.
+// Cost:     linear in the number of bytes, whatever the bytes are; only the heads of parts are copied; no temporary
+//           files.
 
 #pragma once
 

@@ -14,7 +14,7 @@
 //
 // Ownership: a Rejection is owned by its Error; each clone of the Error has its own copy.
 // Threads:   any.
-// Cost:      only invalid input costs something: its violations are allocated.
+// Cost:      valid input costs nothing; for invalid input, the list of violations is allocated.
 
 #pragma once
 

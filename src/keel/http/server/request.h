@@ -251,11 +251,11 @@ class Request {
   Result<> read_query(ReadTexts read, void* value);
   Result<> read_form(ReadTexts read, void* value, std::source_location place);
   const Origin& origin();
-  // Counts that this request met a bug.
+  // Counts this request as one that failed because of a bug.
   void count_bug() const noexcept;
   // Whether `peers` includes the peer of this request.
   bool believes(TrustedPeers peers) const noexcept;
-  // Whether the request's target is an absolute URL with another scheme than the connection, and the peer is not
+  // Whether the request's target is an absolute URL whose scheme differs from the connection's, and the peer is not
   // trusted to name the scheme.
   bool is_of_another_scheme() const noexcept;
   // Continues the trace that the request names, if the peer is trusted to name it.

@@ -105,8 +105,8 @@ Response& Response::header(std::string_view name, std::string_view value) & {
 
 namespace {
 
-// Finds the first line of `name` in "Name: value\r\n…", beginning at `begin`; sets `begin` and `end` to the ends of the
-// line, and returns false if there is none.
+// Finds the first line of `name` in "Name: value\r\n…", beginning at `begin`; sets `begin` to the beginning and `end`
+// to the end of that line, and returns false if there is no such line.
 bool find_line(std::string_view fields, std::string_view name, std::size_t& begin, std::size_t& end) noexcept {
   while (begin < fields.size()) {
     end = fields.find("\r\n", begin) + 2;

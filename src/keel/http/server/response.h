@@ -65,8 +65,8 @@ class Response {
   // `write` is called after the head has been queued, and returns the task that writes the body (body_writer.h). Unless
   // length() is called, the body is sent in chunks; an HTTP/1.0 client gets the body without chunks, and the end of the
   // connection marks its end. `write` is not called for HEAD, nor for a status without content. `write` must be a
-  // function, or a lambda without captures, with the signature Task<>(BodyWriter&, …). After the writer, `write`
-  // receives `args`, which are copied or moved and kept until the task has ended; use std::ref(x) for an object x that
+  // function, or a lambda without captures, with the signature Task<>(BodyWriter&, …). `write` receives the writer and
+  // then `args`, which are copied or moved and kept until the task has ended; use std::ref(x) for an object x that
   // outlives the server. When `write` runs, the handler has returned and the Request may no longer exist. Therefore the
   // Request, views and spans are rejected as arguments by the compiler. Copy the texts of the request that you need, as
   // in std::string(request.path()), and read its body with BodyWriter::read_body().

@@ -153,7 +153,7 @@ Router::Path& Router::path_of(std::string_view host, std::string_view pattern, c
 
 void Router::add_below(std::string_view host, std::string_view pattern, const Links& links, Method method,
                        Handler handler, const RouteOptions& options, const std::source_location& at) {
-  // A handler may add a route while the server runs; this bug makes only that handler's request fail.
+  // If a handler adds a route while the server runs, this bug makes only that handler's request fail.
   if (is_sealed_) {
     throw_bug(
         std::string(pattern) +

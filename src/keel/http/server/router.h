@@ -22,10 +22,10 @@
 // with 415 or 406 before the handler runs (route_options.h).
 //
 // The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *", the
-// router's responses pass through the middleware of the router, without that of its groups. A 406 or 415 of the router
-// passes through the middleware of the route. A 405 of the router and its response to OPTIONS pass through the
-// middleware of one route: the route for the method in Access-Control-Request-Method or, without that field, the first
-// route that was added for the path.
+// router's responses pass through the middleware of the router, but not through the middleware of its groups. A 406 or
+// 415 of the router passes through the middleware of the route. A 405 of the router and its response to OPTIONS pass
+// through the middleware of one route: the route for the method in Access-Control-Request-Method or, without that
+// field, the first route that was added for the path.
 //
 // Lifetime: objects whose member functions are handlers outlive the router; the router outlives the servers that use
 //           it, and must not change while they use it.

@@ -71,8 +71,8 @@ struct Limits {
   // receive least are reset. The last response that a worker accepts may exceed the limit.
   std::size_t responses_bytes_max = 256u << 20;
   // Memory for received bytes that cannot be processed yet: incomplete heads, and requests that wait for an earlier
-  // one. The limit applies to the server, and each worker has an equal share; less than 4 KiB for a connection is not
-  // counted. Above the limit, the connections that have waited longest are reset.
+  // one. The limit applies to the server, and each worker has an equal share; a connection that holds less than 4 KiB
+  // is not counted. Above the limit, the connections that have waited longest are reset.
   std::size_t received_bytes_max = 64u << 20;
   // Memory for the bodies of one client address that sends more than one body at a time; each worker has an equal
   // share. Above the limit, the request is rejected with 429, and the connection is closed. 0: one public address
@@ -102,7 +102,7 @@ struct Limits {
   // Time limit from the first byte of a head to its last byte; a slower head gets 408. The limit applies to the whole
   // head, not to the time between two bytes.
   Duration header_timeout = 10_s;
-  // Time limit of a whole body, or of one read of a streamed body; a slower one gets 408.
+  // Time limit of a whole body, or of one read of a streamed body; a slower client gets 408.
   Duration body_timeout = 30_s;
   // The smallest rate of a body in bytes per second, averaged over the time in which a reader waits for the body; a
   // slower request gets 408. 0: no minimum.
@@ -247,8 +247,8 @@ class Server {
   // Listens on every worker of `runtime`. AlreadyExists if another process uses the address (this is tested with a
   // socket that does not share its port); InvalidArgument if limits.head.fields_max is above 128, or if proxy_protocol
   // is set without trusted_proxies; otherwise the error of bind(). `inherited` are listening sockets from a service
-  // manager or a previous process; with them, `address` is not bound. Each of the inherited sockets is used by at least
-  // one worker, and each worker uses at least one of them. The inherited sockets still belong to the caller.
+  // manager or a previous process; if there are any, `address` is not bound. Each of the inherited sockets is used by
+  // at least one worker, and each worker uses at least one of them. The inherited sockets still belong to the caller.
   Result<> start(io::Runtime& runtime, const std::vector<int>& inherited = {});
   // Listens only on the worker `worker`, for example for admin pages.
   Result<> start(io::Runtime& runtime, int worker, const std::vector<int>& inherited = {});

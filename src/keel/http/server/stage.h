@@ -18,14 +18,14 @@ inline constexpr Stage parse{0};     // Parsing the bytes of the head.
 inline constexpr Stage route{1};     // Finding the handler.
 inline constexpr Stage body{2};      // Waiting for the rest of the body.
 inline constexpr Stage validate{3};  // Reading the body into a value.
-inline constexpr Stage handler{4};   // The rest of the handler, which belongs to no other stage.
+inline constexpr Stage handler{4};   // Running the handler, except for the parts that are other stages.
 // Turning the response into bytes; the two stages of the database come before this one.
 inline constexpr Stage serialize{7};
 inline constexpr Stage record{8};  // Writing log lines, metrics and the entry of the flight recorder.
 inline constexpr Stage write{9};   // Sending: from the complete response to the end of the send that contains it.
 }  // namespace stage
 
-// The number of the stages above.
+// The number of stages above.
 inline constexpr int stage_count = 10;
 static_assert(stage_count <= stages_max);
 // The names of the stages, in their order.

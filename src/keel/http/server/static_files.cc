@@ -215,7 +215,7 @@ Task<Response> StaticFiles::serve(Request& request) {
 
   Result<File> found = co_await attempt(File::open_folder(options_.folder));
   if (!found && is_absent(found.error())) {
-    // The client must not read the message, because the error is the server's.
+    // The client must not see the message, because the server caused the error.
     co_return std::move(found).error().as(Code::Internal).because("static files");
   }
   // The task was stopped, for example because the client has disconnected; the folder is not the cause.

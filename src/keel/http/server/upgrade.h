@@ -37,9 +37,9 @@
 // Ownership: the server owns the kept arguments. The Request no longer exists when the callable runs; therefore the
 //            compiler rejects the Request and views as arguments. The task's log lines contain the trace of the
 //            request.
-// Limits:    the limits of HTTP no longer apply after the 101: there is no deadline, no idle timeout, no minimum rate
+// Limits:    after the 101, the limits of HTTP no longer apply. There is no deadline, no idle timeout, no minimum rate
 //            and no timeout for sending, except those that the task sets itself (with_timeout()). Until the task has
-//            ended, the connection counts for Limits::connections_max and in Server::Stats::upgraded.
+//            ended, the connection counts toward Limits::connections_max, and is included in Server::Stats::upgraded.
 // Cancel:    when the server drains or stops, it immediately asks the task to stop (Code::Cancelled), and waits until
 //            the task has ended. When the client disconnects, the task notices this when it reads or writes, as with
 //            any Stream.

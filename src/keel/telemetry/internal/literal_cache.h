@@ -6,7 +6,7 @@
 // places are replaced in turn.
 //
 // Threads: one at a time.
-// Cost:    a multiplication and mostly one comparison; `size` comparisons for an unknown literal when all places are
+// Cost:    a multiplication and usually one comparison; `size` comparisons for an unknown literal when all places are
 //          taken. The cache needs no memory besides the object.
 
 #pragma once

@@ -14,8 +14,8 @@ namespace {
 
 // How long accepting pauses after EMFILE and similar errors.
 constexpr Duration retry_pause = 50_ms;
-// When a drain begins, new connections are rejected, but for this time, clients whose handshake has already started may
-// still be accepted. The time allows for one round trip, which a connection to a Unix socket does not need.
+// When a drain begins, new connections are rejected; clients whose handshake has already started may still be accepted
+// for this time. The time allows for one round trip, which a connection to a Unix socket does not need.
 constexpr Duration last_call = 100_ms;
 // The maximum number of connections accepted when last_call has passed: if new connections cannot be rejected, they may
 // arrive as fast as they are accepted.
@@ -59,8 +59,8 @@ void Acceptor::begin() {
 
 bool Acceptor::is_near_limit() const noexcept {
   // A whole queue of connections may be accepted together, so the limit counts as near when a full queue would reach
-  // it. While connections are accepted one by one, some more room is required to accept whole queues again, so that the
-  // mode does not change with every connection.
+  // it. While connections are accepted one by one, more room is required before whole queues are accepted again, so
+  // that the mode does not change with every connection.
   const auto burst = static_cast<std::uint64_t>(std::clamp(worker_.options().listen.backlog, 1, burst_max));
   return worker_.open_connections() + burst + (accept_.one_by_one ? burst / 8 : 0) >= connections_max_;
 }

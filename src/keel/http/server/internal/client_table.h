@@ -28,7 +28,7 @@ struct ClientEntry {
   std::uint32_t connections = 0;
   std::uint32_t bodies = 0;    // The number of the client's bodies in memory.
   std::size_t body_bytes = 0;  // The memory for the client's bodies.
-  bool is_public = false;      // Whether the address is a public one.
+  bool is_public = false;      // Whether the address is public.
   bool is_told = false;        // Whether a log line about the client's connections was already written.
 };
 
@@ -41,7 +41,7 @@ class ClientTable {
   // Adds a connection of a client and returns the place of the client, which is never 0. `address` has at most eight
   // bytes. After std::bad_alloc, nothing has changed.
   std::uint32_t enter(std::string_view address);
-  // Removes a connection of the client; after its last connection, its place is free for another client.
+  // Removes a connection of the client; when the client has no connections left, its place is free for another client.
   void leave(std::uint32_t place) noexcept;
   // The reference is valid until the next enter().
   ClientEntry& at(std::uint32_t place) noexcept { return entries_[place]; }

@@ -201,7 +201,7 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
   Exchange exchange(worker_, head, transport_, introduction(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
-  // Over TLS, the client still sends close_notify, which would cause a reset after a close, and lose the response.
+  // Over TLS, the client still sends close_notify; after a close, it would cause a reset that loses the response.
   if (!head.keep_alive() && transport_.layer() == nullptr) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();
@@ -450,7 +450,7 @@ void Connection::fail(std::int32_t result) {
 }
 
 // Stops sending, but reads for a while: a close while the peer still sends would cause a reset, and the peer could lose
-// the response. The connection also waits while the peer has not received a large part of the response.
+// the response. The connection also waits while the peer still has to receive a large part of the response.
 void Connection::linger_or_end() {
   if ((peer_done_ || peer_closes_) && !has_much_to_read()) return abort();
   if (phase_ == Phase::Lingering) return watch();
@@ -546,7 +546,7 @@ void Connection::timed_out() {
         break;
     }
   }
-  // Whether a close is enough: few bytes of the response are left, and the kernel delivers them after the close.
+  // Whether a close is enough, because the kernel still delivers the few remaining bytes of the response.
   const bool is_in_peace = phase_ == Phase::Lingering || (is_idle() && worker_.is_draining());
   is_in_peace ? abort() : cut();
 }

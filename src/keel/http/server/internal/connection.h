@@ -69,8 +69,8 @@ class Connection final : public Link {
   static void begin(ServerWorker& worker, int fd);
 
   // What the connection waits for, and since when; this decides whether the connection may be closed to make room for
-  // another one. The connection has waited between two requests, for the rest of a head, or for a client to stop
-  // sending after its last response. nullopt: a request is in progress.
+  // another one. The connection may wait for the next request, for the rest of a head, or, after its last response, for
+  // the client to stop sending. nullopt: a request is in progress.
   struct Waiting {
     Instant since;
     bool in_head;
@@ -93,7 +93,7 @@ class Connection final : public Link {
   const Held& held() const noexcept { return held_; }
   // The total number of bytes that the client has received. A system call.
   std::uint64_t bytes_taken() noexcept { return transport_.acknowledged().value_or(out_.bytes_sent()); }
-  // When the current phase began, for a connection that waits.
+  // For a connection that waits: the time at which the current phase began.
   Instant waits_since() const noexcept { return began_; }
 
  private:
@@ -210,8 +210,9 @@ class Connection final : public Link {
   PartialHead partial_;
   // The exchange in progress, if it outlives the call that received its request.
   ConnectionCarrier* exchange_ = nullptr;
-  // When the current phase began. In Head: the beginning of the idle time, or the time at which the first byte of a
-  // head arrived. While a body is streamed: the time of the last send. In Lingering: when bytes were last received.
+  // The time at which the current phase began. In Head: the beginning of the idle time, or the time at which the first
+  // byte of a head arrived. While a body is streamed: the time of the last send. In Lingering: the time at which bytes
+  // were last received.
   Instant began_;
   std::uint32_t requests_ = 0;
   std::uint32_t client_;  // The place of the connection's client in the worker's ClientTable.

@@ -5,7 +5,7 @@
 // causes is logged at level info or below.
 //
 // Threads:  the worker.
-// Lifetime: the loop and the logger outlive this object; stop() must be called before it is destroyed.
+// Lifetime: the loop and the logger outlive this object; stop() must be called before this object is destroyed.
 
 #pragma once
 

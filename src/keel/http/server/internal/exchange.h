@@ -109,7 +109,7 @@ class Exchange {
   [[gnu::always_inline]] void record(Status status, std::size_t body_bytes, bool has_waited = false);
 
  protected:
-  // Makes a copy of the exchange that uses another head and other memory.
+  // Makes a copy of the exchange; the copy uses another head and other memory.
   Exchange(const Exchange& begun, RequestHead& head, Arena& arena);
   [[gnu::always_inline]] Result<Response> call_at_once();
   Task<Response> call_later();

@@ -70,8 +70,8 @@ void HeldMemory::end_slowest(const std::vector<Seen>& before) {
   std::vector<Candidate> candidates;
   for (const Seen& now : seen_) {
     const auto then = std::ranges::lower_bound(before, now.connection, {}, &Seen::connection);
-    // If fewer bytes were received than at the previous check, the connection is a new one at the address of an old
-    // one.
+    // If fewer bytes were received than at the previous check, the connection is new, and has the memory address of an
+    // earlier one.
     if (then == before.end() || then->connection != now.connection || now.taken < then->taken) continue;
     candidates.push_back({now.connection, now.taken - then->taken});
   }

@@ -36,7 +36,7 @@ concept Reference = requires(const T& t) {
   { t.get() } -> std::same_as<typename T::type&>;
 };
 
-// Whether T is the request, or a view of bytes that the view does not own.
+// True for the request, and for views, which do not own the bytes that they refer to.
 template <class T>
 inline constexpr bool is_borrowed =
     std::ranges::enable_borrowed_range<T> || std::is_same_v<T, Request> || std::is_same_v<T, RequestHead> ||

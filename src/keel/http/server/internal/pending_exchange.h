@@ -12,7 +12,8 @@
 // Streaming: a task writes the body of the response (body_writer.h).
 //
 // A task may end immediately after its start, and would then write a response in the middle of the connection's work.
-// Therefore the exchange does not start a task itself: it is only marked as due, and the connection calls run_due().
+// Therefore the exchange does not start a task itself: the exchange is only marked as due, and the connection calls
+// run_due().
 //
 // Threads: the worker.
 
@@ -65,12 +66,12 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   void begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
   // Begins an exchange whose body is collected after middleware has accepted the request.
   void begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
-  // Whether the handler reads the body, or may still read it, and a part of the body has not arrived.
+  // True while a part of the body has not arrived, and the handler reads the body or may still read it.
   bool reads_body() const noexcept { return reads_ && !reader_.is_over(); }
   bool has_read_body() const noexcept { return reads_ && reader_.is_over(); }
   BodyReader& reader() noexcept { return reader_; }
   const BodyReader& reader() const noexcept { return reader_; }
-  // Whether the client waits for 100 (Continue); only the first call returns true.
+  // Whether the client waits for 100 (Continue); after the first call, the result is false.
   bool take_awaits_continue() noexcept { return std::exchange(awaits_continue_, false); }
   // Call this function when the handler begins to wait for bytes.
   void mark_waiting() noexcept {
@@ -180,11 +181,11 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   } reader_;
   // For a body that is collected after middleware: the time by which it must be complete.
   Instant body_until_ = Instant::never();
-  Instant read_began_;    // When the reader began to wait.
+  Instant read_began_;    // The time at which the reader began to wait.
   Duration read_waited_;  // The total time of the reader's earlier waits.
   std::size_t discarded_ = 0;
   StageClock stages_;      // The body of a streamed response.
-  Instant handler_began_;  // When the handler of a measured request began.
+  Instant handler_began_;  // The time at which the handler of a measured request began.
   struct Run : Start<Response> {
     PendingExchange* owner = nullptr;
   } run_;

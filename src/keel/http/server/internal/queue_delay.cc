@@ -6,7 +6,7 @@ namespace keel::http {
 namespace {
 
 // After several consecutive late requests, up to this many following requests are assumed to be equally late, because
-// asking the kernel for each of them costs a tenth of a rejection.
+// asking the kernel for each of them costs a tenth of what a rejection costs.
 constexpr int late_unasked_max = 7;
 
 }  // namespace

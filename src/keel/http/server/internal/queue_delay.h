@@ -40,9 +40,9 @@ class QueueDelay {
     const std::int64_t cost = since_worked(now);
     lately += (std::min(cost, 2 * lately + 20'000) - lately) >> 3;
   }
-  // Records a request whose handler has waited: the time since the previous request is only the time of the work after
-  // the wait. The measured times include other work, so the shortest times are closest to the request's own cost.
-  // Therefore the estimate falls quickly and rises slowly.
+  // Records a request whose handler has waited: the time since the previous request covers only the work after the
+  // wait. The measured times include other work, so the shortest times are closest to the request's own cost. Therefore
+  // the estimate falls quickly and rises slowly.
   void went_on(std::uint32_t route, Instant now) noexcept;
   // The time at which the work on the last request of this event-loop iteration ended, or at which the work on the next
   // request began.

@@ -10,7 +10,7 @@
 // counted but logged one by one.
 //
 // Threads: the worker. If a middleware has moved its task to another thread, each failure on that thread is logged.
-// Lifetime: the loop and the logger outlive this object; stop() must be called before it is destroyed.
+// Lifetime: the loop and the logger outlive this object; stop() must be called before this object is destroyed.
 // Cost:    nothing until a request fails. A failure that is only counted allocates nothing.
 
 #pragma once
@@ -58,7 +58,7 @@ class RepeatedFailures {
   void stop() noexcept;
 
  private:
-  // A kind of failures: those that have the same reason.
+  // A kind of failure: all failures that have the same reason.
   struct Kind {
     std::uint64_t hash;
     Level level;

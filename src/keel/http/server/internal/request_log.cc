@@ -16,7 +16,7 @@ std::string client_text(const Address& address) {
   return text;
 }
 
-// Calls say() with `client` and `id`, omitting the empty ones.
+// Calls say() with those of `client` and `id` that are not empty.
 template <class Say>
 void say_with(std::string_view client, std::string_view id, const Say& say) {
   if (client.empty() && id.empty()) return say();

@@ -97,11 +97,11 @@ class RequestLog {
     const void* sender = nullptr;  // The sender whose send is measured.
     Instant began;
     std::uint32_t route = 0;
-    int sends = 0;  // How many sends of `sender` must end until the response has been sent completely.
+    int sends = 0;  // How many sends of `sender` must end before the response has been sent completely.
   } writing_;
 };
 
-// This function is inlined where a synchronous request is handled, like the functions of Exchange.
+// Like the functions of Exchange, this function is inlined where a synchronous request is handled.
 inline void RequestLog::responded(Request& request, std::uint32_t route, Status status, std::size_t bytes,
                                   Instant now) {
   counts_.requests.add();

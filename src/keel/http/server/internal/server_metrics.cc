@@ -33,7 +33,7 @@ struct Row {
 
 constexpr std::string_view pauses = "http_accept_pauses_total";
 constexpr std::string_view pauses_help =
-    "Times that a worker paused accepting because the connection limit was reached, or descriptors or memory ran out";
+    "Pauses in accepting because the connection limit was reached, or because descriptors or memory ran out";
 
 constexpr std::string_view resets = "http_memory_resets_total";
 constexpr std::string_view resets_help =
@@ -150,8 +150,8 @@ ServerMetrics::ServerMetrics(metrics::Registry& registry, std::string_view serve
         {{"server", server_}, {"during", to_string(static_cast<Cut>(i))}}));
   }
   for (int i = 0; i < stage_count; ++i) {
-    stages_.push_back(registry.histogram("http_stage_duration_seconds",
-                                         "Time that sampled requests spent in this stage", metrics::latency_seconds,
+    stages_.push_back(registry.histogram("http_stage_duration_seconds", "Time spent in this stage by sampled requests",
+                                         metrics::latency_seconds,
                                          {{"server", server_}, {"stage", to_string(static_cast<Stage>(i))}}));
   }
   for (const Router::RouteName& route : router.routes()) add_route(to_string(route.method), route.pattern);

@@ -97,7 +97,7 @@ class ServerWorker {
   // The memory, and the head, of the request that is being handled synchronously.
   Arena& scratch() noexcept { return scratch_; }
   RequestHead& head() noexcept { return head_; }
-  // Returns an id for the next request that no other request of this worker has.
+  // Returns an id for the next request; no other request of this worker has the same id.
   log::TraceId next_trace() noexcept { return {trace_high_, loop_.random()}; }
   // Whether a request may continue the trace that it names.
   bool may_continue_traces() const noexcept { return may_continue_traces_; }
