@@ -146,8 +146,8 @@ const std::vector<Header>& headers() {
         header.cost = std::count(std::istreambuf_iterator<char>(text), {}, '\n');
         std::remove(preprocessed.c_str());
       }
-      // The header itself is compiled, not the preprocessed text, because the latter would give warnings about the
-      // standard library.
+      // The header itself is compiled, not the preprocessed text, because the preprocessed text would give warnings
+      // about the standard library.
       if (output.status == 0 && !is_first_include_of_its_own(header.path)) {
         const auto base = bases.find(header.base);
         output = run(compile(header.path) + (base == bases.end() ? "" : base->second) + "-fsyntax-only -x c++ -");

@@ -9,7 +9,7 @@
 // address that is written as 127.1 or 0x7f000001 evades the guard. A rejected address is not tried, as if the name did
 // not have that address.
 //
-// Threads: a guard is a value; its function may be called on every worker that has a copy, at the same time, and must
+// Threads: a guard is a value; its function may be called at the same time on every worker that has a copy, and must
 //          not block.
 // Cost:    one indirect call for each address of a new connection; none for a connection that is reused.
 

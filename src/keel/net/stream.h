@@ -147,7 +147,7 @@ class Stream {
   // True once one of these has arrived since watch(), which must be called first: unread bytes, the end of the stream,
   // or a failure of the connection.
   bool has_input() const noexcept;
-  // Does the same as has_input(), but also asks the kernel for input that the loop has not seen yet: for use in a long
+  // Does the same as has_input(), but also asks the kernel for input that the loop has not seen yet; call it in a long
   // event-loop iteration. Costs a system call.
   bool has_unseen_input() const noexcept;
   // Tells the peer that no more bytes will follow; reading continues. Call it between writes.
@@ -155,21 +155,21 @@ class Stream {
   // Ends both directions, and wakes the tasks that wait on this stream: a write fails with Unavailable; a read returns
   // the bytes that have arrived, and then the end of the stream. Use it to end a connection that another task is using.
   void shutdown() noexcept;
-  // Ends reading, so that layered() or detach() may be called on a stream that was read from: for two peers that first
-  // talk in clear text and then begin another protocol. Everything that had arrived must have been read, and no task
-  // may be reading or writing. Protocol: the peer has already sent more bytes. Unavailable: the peer has finished, or
-  // the connection is broken. After an error or a cancellation, the stream must be closed.
+  // Ends reading, so that layered() or detach() may be called on a stream that was read from; use it for two peers that
+  // first talk in clear text and then begin another protocol. Everything that had arrived must have been read, and no
+  // task may be reading or writing. Protocol: the peer has already sent more bytes. Unavailable: the peer has finished,
+  // or the connection is broken. After an error or a cancellation, the stream must be closed.
   Task<> end_reading();
   // Gives up the connection, so that a layer can be put over it. Call it before any read or watch(), or after
   // end_reading().
   Endpoint detach() noexcept;
   // Closes the stream immediately; the destructor does the same.
   void close() noexcept;
-  // Closes so that the peer receives everything that was written, even if it keeps sending: shuts down writing, then
-  // reads and drops the bytes that the peer sends until the peer finishes, for at most `timeout` and `bytes_max` bytes;
-  // then closes in any case. After DeadlineExceeded, OutOfRange (more than `bytes_max`) and Unavailable the peer may
-  // not have received everything. A cancelled call closes the stream immediately. The stream must live until the call
-  // ends, and no task may read or write it.
+  // Closes so that the peer receives everything that was written, even if the peer keeps sending: shuts down writing,
+  // then reads and drops the peer's bytes until the peer finishes, `timeout` has passed, or more than `bytes_max` bytes
+  // have arrived; then closes in any case. After DeadlineExceeded, OutOfRange (more than `bytes_max`) and Unavailable
+  // the peer may not have received everything. A cancelled call closes the stream immediately. The stream must live
+  // until the call ends, and no task may read or write it.
   Task<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // Call it while the stream is open; see socket_options.h.

@@ -145,8 +145,8 @@ class Transport : protected io::Receive {
   std::optional<std::uint64_t> acknowledged() noexcept { return engine().acknowledged(fd); }
   // The number of bytes on the wire that this side's kernel still holds for the peer; see io::Engine::unacknowledged.
   std::uint64_t unacknowledged() noexcept { return engine().unacknowledged(fd); }
-  // Whether there are bytes, or an end of the stream, for which `arrived` has not been called, including those that
-  // only the kernel knows of. Costs a system call.
+  // True if `arrived` has not been called yet for some bytes or for an end of the stream, including bytes that only the
+  // kernel knows of. Costs a system call.
   bool has_unread() noexcept;
   // The Error for a negative outcome() or result of a send. `doing`: a literal.
   Error error(const char* doing, std::int32_t outcome) const noexcept;

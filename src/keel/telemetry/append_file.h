@@ -1,10 +1,10 @@
 // keel/telemetry/append_file.h — opens the file of a log or of crash reports, but not a file that another user
 // has put in its place.
 //
-// Result:   a descriptor that appends and that the caller has to close; exec closes it, too. A file that does not exist
-//           is created, with mode 0640. /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are duplicates of
-//           descriptors 1, 2 and N, which works for sockets too. A FIFO is opened if it has a reader; writes to it do
-//           not block.
+// Result:   a descriptor that appends and that the caller has to close; exec(2) also closes this descriptor. A file
+//           that does not exist is created, with mode 0640. /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are
+//           duplicates of descriptors 1, 2 and N, which works for sockets too. A FIFO is opened if it has a reader;
+//           writes to it do not block.
 // Links:    a symbolic link that belongs to root or to the user of this process is followed, because operators make
 //           such links to volumes or to /dev/stdout. A link of another user is an error (FailedPrecondition), because
 //           any user who can write to the folder could choose the file to which this process appends. The target is

@@ -44,7 +44,7 @@
 
 namespace keel::telemetry {
 
-// Where log lines go: the console, a file or a function, with a level and a form.
+// A destination of log lines: the console, a file or a function, with a level and a form.
 struct LogSink {
   enum class To : std::uint8_t { Stderr, Stdout, File, Function };
   To to = To::Stderr;

@@ -90,9 +90,9 @@ struct Limits {
   // versions, up to half a MiB of a burst may wait.
   std::size_t pipeline_bytes_max = 64 * 1024;
   // The maximum number of connections of a server; each worker has an equal share. At the limit, the connections that
-  // have waited longest are closed to make room. A connection can be closed if it has waited for a request for at least
-  // 1 s, or for the rest of a head for at least 1 s or a quarter of header_timeout, whichever is shorter. If no
-  // connection can be closed, accepting stops, and new connections wait in the kernel's queue.
+  // have waited longest are closed to make room. A connection can be closed if it has waited at least 1 s for a
+  // request. If it waits for the rest of a head, 1 s or a quarter of header_timeout is enough, whichever is shorter. If
+  // no connection can be closed, accepting stops, and new connections wait in the kernel's queue.
   std::uint32_t connections_max = 10'000;
   // The maximum number of connections of one client address; each worker has an equal share, and further connections
   // are reset. 0: one public address may use at most half of connections_max, and other addresses have no limit.
@@ -109,15 +109,15 @@ struct Limits {
   std::uint32_t body_rate_min = 240;
   Duration body_rate_grace = 5_s;  // body_rate_min applies only after this time.
   // The longest time from the arrival of a request to its start. If each event-loop iteration in the last 100 ms had a
-  // request that waited longer than this limit, requests that have waited longer get 503 (admission.h). Set this limit
-  // to about half of the time within which clients must learn of a rejection.
+  // request that waited longer than this limit, each request that has waited longer than the limit gets 503
+  // (admission.h). Set this limit to about half of the time within which clients must learn of a rejection.
   Duration queue_delay_max = 50_ms;
   // Time limit for the arrival of the first request and of each further request; after this time, the connection is
   // closed without a response. This timeout also limits how long a streamed response may send nothing to a client that
   // has stopped sending, because this client may have disconnected; after this time, the response's task is stopped.
   Duration idle_timeout = 60_s;
   // If the peer has received none of the sent bytes for this time, the connection is reset. Sent bytes that are still
-  // in the kernel count, too, even while the connection is idle or lingers.
+  // in the kernel also count, even while the connection is idle or lingers.
   Duration send_timeout = 30_s;
   // TCP_USER_TIMEOUT of connections that are accepted after it is set: how long sent bytes may stay unacknowledged,
   // whatever the connection is doing, and even after the connection has been closed. This timeout is the last resort,
@@ -287,8 +287,8 @@ class Server {
   using Stats = ServerCounts<std::uint64_t>;
   // The sums over all workers; they are exact when the workers are idle.
   Stats stats() const noexcept;
-  // How the time of the requests measured so far was spent: an element for each route, in the order of the router's
-  // routes(), and one for requests without a route.
+  // The time that the requests measured so far spent in each stage: an element for each route, in the order of the
+  // router's routes(), and an element for requests without a route.
   std::vector<RouteStages> stage_times() const;
   // Bytes that the kernel holds because clients have not received them yet (SIOCOUTQ): the sum over all HTTP
   // connections at the last count. Each call starts a new count: each worker asks the kernel about a few connections in

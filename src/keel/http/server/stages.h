@@ -71,7 +71,7 @@ struct RouteStages {
   Method method = Method::Other;  // Method::Other with an empty pattern stands for requests without a route.
   std::string_view pattern;       // The pattern is valid as long as the router.
   std::uint64_t measured = 0;
-  // The number of measured requests for which the sending of the response was measured, too; only one send at a time is
+  // The number of measured requests for which the sending of the response was also measured; only one send at a time is
   // measured.
   std::uint64_t written = 0;
   Duration of[stage_count];

@@ -297,7 +297,7 @@ Task<Response> StaticFiles::serve(Request& request) {
   const Text range = is_partial && content.count == 1 ? content_range(content.ranges[0], status.size) : Text();
   Response response(outcome);
   // For HEAD, the content is read as well, because middleware that changes the content must be able to change the
-  // fields about the content for HEAD, too.
+  // fields that describe the content, also for HEAD.
   if (content.bytes <= whole_bytes_max) {
     Buffer body;
     co_await read_content(file, content, body);

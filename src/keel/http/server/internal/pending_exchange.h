@@ -89,7 +89,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // returns how many of them belonged to the body.
   void begin_discarding() noexcept;
   std::size_t discard(std::string_view bytes) noexcept;
-  // Whether the connection must end, because the beginning of the next request cannot be found, or would be found too
+  // Whether the connection must end because the beginning of the next request cannot be found or would be found too
   // late.
   bool is_discard_over() const noexcept;
 
