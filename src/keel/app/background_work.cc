@@ -77,7 +77,7 @@ struct WorkMetrics {
                                 {{"work", name}})),
         running(registry.gauge("background_running", "Whether the background work is running", {{"work", name}})),
         last_success(registry.gauge("background_last_success_timestamp_seconds",
-                                    "When the last successful run of background work ended", {{"work", name}})) {}
+                                    "End time of the last successful run of background work", {{"work", name}})) {}
   static metrics::Counter skipped(metrics::Registry& registry, std::string_view name, std::string_view reason) {
     return registry.counter(
         "background_skipped_total",
@@ -141,7 +141,7 @@ struct BackgroundWork::Piece : Start<void> {
   Result<> result;
   int failures = 0;  // Consecutive failures.
   Duration pause;
-  Event over;         // Set when the work, once begun, has ended.
+  Event over;         // Set when the work has begun and has ended.
   WorkStatus status;  // Guarded by mutex_.
 };
 

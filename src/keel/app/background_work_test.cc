@@ -673,7 +673,7 @@ TEST(BackgroundWork, is_measured) {
   EXPECT_EQ(running.value(), 1);
   EXPECT_NEAR(registry
                   .gauge("background_last_success_timestamp_seconds",
-                         "When the last successful run of background work ended", labels)
+                         "End time of the last successful run of background work", labels)
                   .value(),
               1'767'225'612, 1)
       << "twelve seconds into 2026";

@@ -386,7 +386,8 @@ bool is_module(const Node& node) noexcept {
   return node.lifetime == Lifetime::Singleton && (node.phases.start != nullptr || node.phases.stop != nullptr);
 }
 
-// Appends the modules that `node` needs, directly or through services that are not modules; without duplicates.
+// Appends the modules that `node` needs, directly or through services that are not modules; appends each module only
+// once.
 void add_needs(const Node& node, std::vector<std::string>& names) {
   for (const Node* need : node.from) {
     if (!is_module(*need)) {

@@ -451,8 +451,8 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
   return 1;  // The first entry is the program itself; the libraries after it are skipped.
 }
 
-// The file that selects which mappings a core dump contains; see proc(5). The filter also applies to core dumps by
-// signals without a handler.
+// The file that selects which mappings a core dump contains; see proc(5). The filter also applies to core dumps that
+// are caused by signals without a handler.
 constexpr char core_filter[] = "/proc/self/coredump_filter";
 constexpr std::string_view headers_alone = "0x10";  // Dumps only ELF headers, in which a debugger finds the build ids.
 

@@ -6,20 +6,20 @@
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS and SIGABRT (KEEL_CHECK, std::terminate) the crashed thread, on its signal
 // stack, first stops all other threads except the log's writer, and waits at most 200 ms until they have stopped.
-// Otherwise, a thread could respond to a request from damaged memory, or change the state that the report describes.
-// Then the crashed thread writes to standard error and to `file`
+// A thread that kept running could respond to a request from damaged memory, or change the state that the report
+// describes. Then the crashed thread writes to standard error and to `file`
 //   1. the signal, the address and what is known about it, thread, build id, time, the last words (base/check.h: the
 //      sentence of a failed KEEL_CHECK, or the uncaught exception), and the request that the thread was handling;
 //   2. its stack as addresses in modules; this step reads nothing of the process but that stack;
 //   3. the last requests of each worker (observe/flight_recorder.h);
 //   4. the stack with names, which a copy of the process writes within some seconds: a damaged heap can stop only the
 //      copy.
-// Between steps 2 and 3 the log's writer writes the waiting lines and a line "crashed" with the key facts (signal,
-// place, build, thread, worker, request, trace, reason), for at most a second.
-// After the report, the signal has its default effect, so the exit status is the same as without this handler. A core
-// dump does not contain the memory of the process, unless CrashOptions::core_memory is set. If a step of the report
-// crashes, the report continues with the next step. Other threads that crash during the report wait. Text from an
-// exception or a request is escaped (base/printable.h).
+// Between steps 2 and 3, for at most a second, the log's writer writes the waiting lines and a line "crashed" with the
+// key facts (signal, place, build, thread, worker, request, trace, reason). After the report, the signal has its
+// default effect, so the exit status is the same as without this handler. A core dump does not contain the memory of
+// the process, unless CrashOptions::core_memory is set. If a step of the report crashes, the report continues with the
+// next step. Other threads that crash during the report wait. Text from an exception or a request is escaped
+// (base/printable.h).
 //
 // A signal that already has a handler keeps that handler: AddressSanitizer and ThreadSanitizer report faults
 // themselves; in a program built with one of them, only SIGABRT is handled here.

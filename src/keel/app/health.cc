@@ -65,8 +65,8 @@ struct Health::Entry : Job {
   bool runs = false;
   bool late = false;   // Whether the current run has exceeded its timeout.
   bool again = false;  // check_soon() was called during the current run.
-  Instant began;       // The start of the current run, or of the last run.
-  Instant next;        // When the next run is due.
+  Instant began;       // The time at which the current run began; between runs, the time at which the last run began.
+  Instant next;        // The time at which the next run is due.
   Status status = Status::NotChecked;
   std::int64_t since_wall_ns = 0;
   bool has_run = false;

@@ -68,7 +68,7 @@ struct HealthOptions {
   // "drain" are reserved.
   std::string name;
   HealthKind kind = HealthKind::Readiness;
-  bool degrades = false;                // A failure is shown, but does not fail the probe of its kind.
+  bool degrades = false;                // A failure of this check is shown, but does not make a probe fail.
   std::vector<std::string> needs = {};  // The names of checks, added earlier, that must pass before this check is run.
   Duration timeout = 5_s;               // A check that gives no result within this time has failed.
 };

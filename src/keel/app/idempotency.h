@@ -49,7 +49,7 @@
 // database):
 //   create table idempotency_keys (client, idempotency_key, fingerprint, status, content_type, fields, content,
 //     created_at, primary key (client, idempotency_key))
-// The start fails if the table does not exist. Responses are deleted within an hour after `retention`.
+// The start fails if the table does not exist. Responses are deleted within an hour after `retention` has passed.
 //
 // On a route that streams its request, the fingerprint does not cover the body.
 //
@@ -133,7 +133,8 @@ class Idempotency {
   Task<std::optional<http::Response>> stored(const Claim& claim);
   Task<> check_table();
   Task<> forget();
-  // This overload is for the response types of a contract: only such a type can make a response of its own.
+  // This overload is for the response types of a contract: a T can be converted to an http::Response, and can be made
+  // from a stored http::Response.
   template <class T>
   Task<T> run_as(http::Request& request, std::string_view client, FunctionRef<Task<T>(db::Transaction&)> body) {
     auto plain = [&body](db::Transaction& transaction) -> Task<http::Response> {

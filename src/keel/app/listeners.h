@@ -36,7 +36,7 @@ class Listeners {
   ~Listeners() { clear(); }
 
   // Returns the sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables
-  // are removed from the environment, so that no child process uses these variables, which were not passed to it; the
+  // are removed from the environment, because they are meant for this process and not for its child processes; the
   // descriptors become close-on-exec. Returns no sockets if LISTEN_PID names another process. The known names are
   // "http", "https", "admin", "probes" and "messages"; if no socket has a known name (systemd's default is the name of
   // the unit), all sockets count as "http". InvalidArgument names the invalid variable or descriptor. Call this

@@ -70,10 +70,9 @@ ThreadPool& Pools::get(std::string_view name) const {
 
 void Pools::start(Pool& pool) {
   const ThreadSettings& from = settings_.thread;
-  const metrics::Histogram waited =
-      registry_.histogram("pool_wait_seconds", "Time that sampled jobs waited in the queue", metrics::latency_seconds,
-                          {{"pool", pool.name}});
-  const metrics::Histogram ran = registry_.histogram("pool_run_seconds", "Time that sampled jobs ran",
+  const metrics::Histogram waited = registry_.histogram("pool_wait_seconds", "Queue time of sampled jobs",
+                                                        metrics::latency_seconds, {{"pool", pool.name}});
+  const metrics::Histogram ran = registry_.histogram("pool_run_seconds", "Run time of sampled jobs",
                                                      metrics::latency_seconds, {{"pool", pool.name}});
   ThreadPoolOptions options{
       .name = pool.name, .queue_max = from.queue_capacity, .measured = [waited, ran](Duration wait, Duration run) {
@@ -119,7 +118,7 @@ void Pools::start(Pool& pool) {
           [](const ThreadPool& p) { return p.ran_in_caller(); });
   counter("pool_discarded_total", "Jobs that had not started when the pool was stopped",
           [](const ThreadPool& p) { return p.discarded(); });
-  counter("pool_busy_seconds_total", "Time that the pool's threads were busy, summed over all threads",
+  counter("pool_busy_seconds_total", "Busy time of the pool's threads, summed over all threads",
           [](const ThreadPool& p) { return p.busy_seconds(); });
 }
 

@@ -4,12 +4,12 @@
 //   KEEL_TRY_VOID(lifecycle.ensure(pools.add("images")));
 //   co_await resume_on(pools.get("images"));
 //
-// The settings in thread.pools under the pool's name determine its properties: size, bounds, queue, CPUs. A thread is
-// not pinned to a CPU that the process may not use; this is logged. A pool that thread.pools does not list has
-// thread.pool_size threads or, if that is 0, as many as `usual_size` returns; with thread.autoscale, such a pool is
-// elastic instead, within the limits in thread.autoscale. Each pool is a lazy module "pool NAME" of the lifecycle, with
-// metrics pool_…{pool="NAME"}. When a pool stops, jobs that have not begun within half of common.stop_timeout_sec are
-// discarded; this is logged.
+// The settings in thread.pools under the pool's name determine its properties: size, bounds, queue, CPUs. If the
+// process may not use a CPU, no thread is pinned to that CPU, and this is logged. A pool that thread.pools does not
+// list has thread.pool_size threads or, if that is 0, as many as `usual_size` returns; with thread.autoscale, such a
+// pool is elastic instead, within the limits in thread.autoscale. Each pool is a lazy module "pool NAME" of the
+// lifecycle, with metrics pool_…{pool="NAME"}. When a pool stops, jobs that have not begun within half of
+// common.stop_timeout_sec are discarded; this is logged.
 //
 // Threads:  add() and get() on any thread.
 // Lifetime: the settings, the lifecycle and the registry must outlive this object, and the lifecycle must be stopped

@@ -84,8 +84,8 @@ void PoolSettings::fields(config::Schema& v) {
   field(v, "name", name, "name of the pool: database, network, or a name that the application uses");
   field(v, "size", size, "number of threads of this pool", {1, 1024});
   field(v, "max_size", max_size,
-        "maximum number of threads when the pool grows and shrinks by the thresholds of autoscale; 0: the pool always "
-        "has size threads",
+        "maximum number of threads when the pool grows and shrinks by the thresholds of autoscale; 0: the number of "
+        "threads is always the value of size",
         {0, 1024});
   field(v, "affinity", affinity,
         "CPUs to which the pool's threads are pinned, one CPU for each thread in turn; empty: not pinned");
@@ -172,7 +172,7 @@ DatabaseSettings::DatabaseSettings() {
 }
 
 void DatabaseSettings::fields(config::Schema& v) {
-  field(v, "type", type, "the kind of database: sqlite, a file of this process, or postgres, a server",
+  field(v, "type", type, "the kind of database: sqlite (a file that this process opens) or postgres (a server)",
         database_type_names);
   field(v, "url", url,
         "postgres: URL of the server with user and database, postgres://user:password@host:5432/database; PG... "
@@ -182,7 +182,8 @@ void DatabaseSettings::fields(config::Schema& v) {
         "postgres: how long a statement waits for a free connection before the request gets 503", {1_ms, 1_h});
   field(v, "statement_timeout_sec", statement_timeout,
         "postgres: time after which the server cancels a statement; 0: the server's own limit", {Duration(), 24_h});
-  field(v, "max_age_sec", max_age, "postgres: age at which a connection is replaced, as soon as it is idle; 0: never",
+  field(v, "max_age_sec", max_age,
+        "postgres: maximum age of a connection; a connection of this age is replaced as soon as it is idle; 0: never",
         {Duration(), 24_h});
   field(v, "pooler", pooler,
         "postgres: connections go through a pooler that changes sessions between transactions, such as pgbouncer");
@@ -197,8 +198,8 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "cache_size_mb", config::Kibibytes(cache_kib), "sqlite: size of the page cache of each connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});
   field(v, "buffer_size_kb", config::Bytes(buffer_bytes),
-        "sqlite: memory for rows that a worker's connection keeps between reads; the memory of larger results is "
-        "freed after each read",
+        "sqlite: between reads, a worker's connection keeps up to this much memory for rows; the memory of larger "
+        "results is freed after each read",
         {ByteSize::kib(1), ByteSize::mib(64)});
   field(v, "synchronous", synchronous,
         "sqlite: when a commit is written to disk; full: before the commit is acknowledged; with normal and off, "
@@ -215,8 +216,8 @@ void DatabaseSettings::fields(config::Schema& v) {
         "further writes or statements get 503",
         {1, 10'000'000});
   field(v, "hold_max_sec", hold_max,
-        "how long a transaction of begin() may block all other writes (postgres: keep its connection) before it is "
-        "rolled back",
+        "how long a transaction that begin() has begun may block all other writes (postgres: may keep its connection) "
+        "before it is rolled back",
         {1_ms, 1_h});
   field(v, "migrations", migrations,
         "folder of the migrations NNNN_name.sql, which are applied at the start; empty text: none");
@@ -263,8 +264,8 @@ void HttpSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "body_rate_grace_sec", limits.body_rate_grace, "time before body_rate_min applies", time_limit).reloadable();
   field(v, "queue_delay_max_sec", limits.queue_delay_max,
-        "longest time from the arrival of a request to the start of its handler; while a worker exceeds it in every "
-        "loop iteration, requests that have waited longer get 503",
+        "longest time from the arrival of a request to the start of its handler; while requests wait longer than this "
+        "in every loop iteration of a worker, that worker responds to them with 503",
         time_limit)
       .reloadable();
   field(v, "idle_timeout_sec", limits.idle_timeout,
@@ -295,8 +296,8 @@ void HttpSettings::fields(config::Schema& v) {
         "after the last response, total time limit for everything that a client still sends", time_limit)
       .reloadable();
   field(v, "drain_delay_sec", drain_delay,
-        "time between the failure of readiness and the close of the listeners, in which load balancers notice the "
-        "failure; in addition to drain_timeout_sec",
+        "how long readiness fails before the listeners close, so that load balancers notice the failure; this time "
+        "comes in addition to drain_timeout_sec",
         {Duration(), 1_h})
       .reloadable();
   field(v, "drain_timeout_sec", drain_timeout, "time limit for requests in progress to finish after SIGTERM",
@@ -347,7 +348,7 @@ void HttpSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "access_log", server.access_log, "log one line for each request, at level info").reloadable();
   field(v, "log_clients", server.log_clients,
-        "log the client's address in each line of the access log and of rejected requests");
+        "log the client's address in each line of the access log, and in each line about a rejected request");
   field(v, "server_timing", server.server_timing,
         "add a Server-Timing field to each response, with the time spent in each stage");
   field(v, "request_ids", server.request_ids, "add X-Request-Id to each response, and request_id to the access log");
@@ -376,8 +377,8 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "deadline_from", server.believed.deadline,
         "the peers whose X-Request-Deadline-Ms shortens the time limit of a handler", trusted_names);
   field(v, "upgrade_origins", server.upgrade_origins,
-        "origins (https://app.example.com), in addition to the service's own, whose pages may open a WebSocket or "
-        "upgrade to another protocol; '*': every origin");
+        "origins (https://app.example.com) whose pages may open a WebSocket or upgrade to another protocol, in "
+        "addition to pages of the service's own origin; '*': every origin");
 }
 
 Result<Address> internal::listen_address_of(const std::string& address, std::uint16_t port) {
@@ -473,7 +474,7 @@ void HealthSettings::fields(config::Schema& v) {
   field(v, "worker_timeout_sec", worker_timeout,
         "if the event loop of a worker does not respond for this time, /healthz fails", {10_ms, 1_h});
   field(v, "disk_free_min", disk_free_min,
-        "the service is degraded when less disk space than this is free for data or logs")
+        "the service is degraded if the free disk space for data or logs is below this size")
       .reloadable();
 }
 

@@ -1,8 +1,8 @@
 // keel/app/settings.h — the configuration every Keel service has: threads, logs, database, network, monitoring.
 //
-// Defaults suit a small service: loopback address, limits on everything, durable writes. Each field's help sentence,
-// range and unit is in settings.cc or settings_https.cc, and is printed by --help. An application adds its own sections
-// in a derived struct:
+// Defaults suit a small service: loopback address, limits on everything, durable writes. The help sentence, range and
+// unit of each field are in settings.cc, settings_https.cc, settings_messages.cc or client_settings.cc; --help prints
+// them. An application adds its own sections in a derived struct:
 //
 //   struct ShopConfig : app::Settings {
 //     StoreConfig store;
@@ -243,7 +243,7 @@ struct ClientSettings {
   void check(const std::string& path, config::Checks& checks) const;
 };
 
-// The limits of a connection for messages, both of a server and of a client: messages::PeerOptions.
+// The limits of a connection for messages, whether of a server or of a client (messages::PeerOptions).
 struct PeerSettings {
   std::uint32_t frame_bytes_max;
   std::uint16_t requests_max;

@@ -53,8 +53,8 @@ void HttpsSettings::fields(config::Schema& v) {
         "contains the key")
       .reloadable();
   field(v, "ocsp_response", ocsp_response,
-        "DER file of the certificate's OCSP response, which is sent to clients that request it; the file is read again "
-        "when it changes, like that of the certificate; empty text: none")
+        "DER file of the certificate's OCSP response, which is sent to clients that request it; this file, like the "
+        "file of the certificate, is read again when it changes; empty text: none")
       .reloadable();
   field(v, "more", more,
         "certificates for other host names; a client gets the certificate for the host name that it requests")

@@ -160,27 +160,26 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "connect_timeout_sec", connect_timeout, "time limit for connecting, including TLS", message_time_limit);
   field(v, "refresh_sec", refresh, "host names are looked up again after this time", message_time_limit);
   field(v, "eject_first_sec", eject_first,
-        "longest time for which an address is left out after its first failure; this time doubles with each further "
+        "longest time for which an address is excluded after its first failure; this time doubles with each further "
         "failure",
         message_time_limit);
-  field(v, "eject_max_sec", eject_max, "longest time for which an address is left out after repeated failures",
+  field(v, "eject_max_sec", eject_max, "longest time for which an address is excluded after repeated failures",
         message_time_limit);
   field(v, "max_attempts", attempts_max,
-        "maximum number of attempts of a request that may be retried, including the first; 1: no retries", {1, 100});
+        "maximum number of attempts of a retryable request, including the first; 1: no retries", {1, 100});
   field(v, "backoff_first_sec", backoff_first,
         "longest wait before the first retry of a request; this time doubles with each further retry",
         message_time_limit);
   field(v, "backoff_max_sec", backoff_max,
-        "longest wait before any retry, and longest time for which a request that may be retried waits for an address "
-        "that is left out",
+        "longest wait before any retry, and longest wait of a retryable request for a temporarily excluded address",
         message_time_limit);
   field(v, "budget_ratio", budget_ratio,
         "average number of retries for each request: 0.1 allows one retry for ten requests", {0, 1});
   field(v, "max_budget", budget_max,
-        "maximum number of unused retries that are saved up, and may later be made in quick succession",
+        "maximum number of unused retries that are saved; saved retries may later be made in quick succession",
         {0, 1'000'000});
   field(v, "breaker_failure_ratio", breaker_failure_ratio,
-        "an address is left out if more than this share of its requests fails; above 1: never", {0, 2});
+        "an address is temporarily excluded if more than this share of its requests fails; above 1: never", {0, 2});
   field(v, "breaker_min_calls", breaker_calls_min,
         "the share of failed requests is judged only if the address got at least this many requests within "
         "breaker_window_sec",
@@ -188,7 +187,7 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "breaker_window_sec", breaker_window, "the period over which the share of failed requests is judged",
         message_time_limit);
   field(v, "breaker_open_sec", breaker_open_time,
-        "how long an address whose requests failed is left out before it is tried again", message_time_limit);
+        "how long an address whose requests failed is excluded before it is tried again", message_time_limit);
   peer.fields(v, PeerSettings::Of::Pool);
   field(v, "tls", tls, "connect with TLS; the certificate of a server must be valid for the host of its endpoint");
   field(

@@ -32,8 +32,8 @@ std::string recent_requests(int worker) {
 struct StallLog::State {
   State(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
       : stalls(registry.counter("worker_stalls_total",
-                                "How many times a worker blocked its event loop for longer than monitoring.stall_ms")),
-        seconds(registry.histogram("worker_stall_seconds", "How long a stalled worker blocked its event loop",
+                                "Number of times a worker blocked its event loop for longer than monitoring.stall_ms")),
+        seconds(registry.histogram("worker_stall_seconds", "Duration for which a stalled worker blocked its event loop",
                                    metrics::latency_seconds)),
         watch(runtime, bound, [this](const io::Stall& stall) { report(stall); }) {}
 

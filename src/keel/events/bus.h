@@ -26,7 +26,7 @@
 // Lifetime:  the Bus outlives its subscriptions and every publish() (both are checked); `metrics` outlives the Bus.
 // Threads:   every function may be called on any thread.
 // Cost:      finding the topic of a type takes two loads; keep the result of Bus::topic() to avoid them. A Bus takes 8
-//            KB.
+//            KB of memory.
 
 #pragma once
 

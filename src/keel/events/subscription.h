@@ -14,8 +14,8 @@
 // An end() that is called inside the handler does not wait for a call of the handler that is running on another thread.
 //
 // Ownership: movable; a Subscription that was moved from or has ended owns nothing.
-// Lifetime:  ends before its Bus does. Everything that the handler refers to must outlive it; a handler does not own
-//            its subscription.
+// Lifetime:  a Subscription must end before its Bus is destroyed. Everything that the handler refers to must outlive
+//            it; a handler does not own its subscription.
 // Threads:   any; calls on one Subscription must come one at a time, and may come from its own handler. Two handlers
 //            that end each other's subscription at the same time wait for each other forever.
 // Tasks:     if a handler returns a Task, that Task may be running, or about to begin. finish() waits for such a Task;
@@ -49,7 +49,8 @@ enum class WhenFull : std::uint8_t {
 
 // Executor, queue and filter of a subscription.
 struct SubscribeOptions {
-  // Handlers of higher priority are called first, handlers of equal priority in the order of their subscriptions.
+  // Handlers of higher priority are called first, and handlers of equal priority are called in the order of their
+  // subscriptions.
   int priority = 0;
   // The executor that runs the handler; null: the handler runs inside the publisher's call. The executor outlives the
   // subscription and the jobs that were posted to the executor.

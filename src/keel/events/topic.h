@@ -34,10 +34,10 @@
 // Cost:      publish() to one handler takes about fifty instructions, including the call, and fewer than twenty for
 //            each further handler. A publish() that is called inside a handler takes a few instructions more. publish()
 //            does no look-up, takes no lock, allocates nothing, and does not write to memory that another thread
-//            writes. The first event that a thread publishes takes 32 KB, and each level of nested publishing takes
-//            another 64 bytes. Delivery to an executor takes a copy of the event, two locks and a post; only the copy
-//            may allocate. A topic that keeps events copies each event under a lock, so that its publishers take turns.
-//            publish_and_wait() takes its frames and a few words from the pool. subscribe() copies the list of
+//            writes. The first event that a thread publishes costs 32 KB of memory, and each level of nested publishing
+//            costs another 64 bytes. Delivery to an executor costs a copy of the event, two locks and a post; only the
+//            copy may allocate. A topic that keeps events copies each event under a lock, so that its publishers take
+//            turns. publish_and_wait() takes its frames and a few words from the pool. subscribe() copies the list of
 //            subscribers. A concurrent publisher may be the thread that frees the old list.
 
 #pragma once

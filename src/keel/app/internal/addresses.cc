@@ -17,7 +17,7 @@ bool is_wildcard(const Address& address) {
   return text.starts_with("0.0.0.0:") || text.starts_with("[::]:");
 }
 
-// Whether two sockets cannot listen at both addresses at the same time.
+// Whether the two addresses conflict, so that two sockets cannot listen at them at the same time.
 bool overlap(const Address& one, const Address& other) {
   if (one == other) return one.is_unix() || one.port() != 0;
   if (one.is_unix() || other.is_unix() || one.port() != other.port() || one.port() == 0) return false;

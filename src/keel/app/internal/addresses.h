@@ -3,8 +3,8 @@
 // The modules that listen start one after the other, and the start ends at the first module that fails. Therefore
 // report() tries the remaining listeners after the first failure, so that one start reports every mistake.
 //
-// Threads: add() on the main thread; report() in the modules that listen, which start one after the other; further()
-//          after these modules.
+// Threads: call add() on the main thread; call report() in the modules that listen, which start one after the other;
+//          call further() after these modules have started.
 
 #pragma once
 

@@ -6,7 +6,7 @@
 // browser sends such a request. Response fields tell browsers not to give the pages to other origins, and not to guess
 // the types of the pages.
 //
-// Threads: any number of requests at the same time.
+// Threads: any number of requests may be checked at the same time.
 // Source:  RFC 9110 §15.5.20, §7.4; Fetch standard, "X-Content-Type-Options", "Cross-Origin-Resource-Policy".
 
 #pragma once

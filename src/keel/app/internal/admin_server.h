@@ -58,7 +58,7 @@ class AdminServer {
   struct Part {
     const char* name;
     const char* section;  // The section of the configuration that error messages name.
-    const char* keys;     // The prefix of the configuration keys of the listener's address.
+    const char* keys;     // The prefix of the configuration keys for the listener's address.
     Address address = {};
     http::Router router = {};
     std::unique_ptr<http::Server> server = nullptr;

@@ -175,8 +175,8 @@ class Apps : public testing::Test {
   std::string folder_;
   Address service_;
   Address admin_;
-  Function<void(App&)> prepare;              // What main() does in addition to serve().
-  Function<void(http::Router&)> add_routes;  // Routes in addition to the usual ones.
+  Function<void(App&)> prepare;              // The part of main() between serve() and run().
+  Function<void(http::Router&)> add_routes;  // Adds routes in addition to the usual ones.
   std::optional<Address> chosen;             // The address at which the App serves; absent: any free port.
   // If set, the system chooses the ports, because over many runs another process sometimes takes a port that was free
   // shortly before.

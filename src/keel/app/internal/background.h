@@ -37,7 +37,7 @@ class Background {
   const Registrar& registrar_;
   Workers& workers_;
   BackgroundWork work_;
-  std::atomic<bool> has_begun_ = false;  // Whether the module has begun to start, so that the workers exist.
+  std::atomic<bool> has_begun_ = false;  // Whether the module has begun to start; if it has, the workers exist.
 };
 
 }  // namespace keel::app::internal

@@ -92,8 +92,7 @@ std::string kind_of(const tls::Expiry& one) {
   return {};
 }
 
-// Whether the health check reports `one`. `all`: all expiries, including those of the other roots in the
-// same file.
+// Whether the health check reports `one`. `all` has all expiries, including those of the other roots in the same file.
 bool is_due(const tls::Expiry& one, const std::vector<tls::Expiry>& all, std::int64_t now) {
   // Revocation lists are renewed every few hours or days; a list is overdue for renewal in the last tenth of its
   // lifetime.
@@ -225,20 +224,18 @@ void Certificates::expose() {
   add(expiries_);
   for (const Client& client : clients_) add(client.expiries);
   for (const auto& [which, until] : first) {
-    gauges_.push_back(registrar_.metrics.gauge("tls_trust_expiry_timestamp_seconds",
-                                               "When the first of the certificates and revocation lists in a file "
-                                               "expires",
-                                               {{"kind", which.first}, {"file", which.second}},
-                                               [until] { return static_cast<double>(until); }));
+    gauges_.push_back(registrar_.metrics.gauge(
+        "tls_trust_expiry_timestamp_seconds", "Earliest expiry time of the certificates and revocation lists in a file",
+        {{"kind", which.first}, {"file", which.second}}, [until] { return static_cast<double>(until); }));
   }
   for (const tls::CertificateFacts& facts : facts_) {
     gauges_.push_back(registrar_.metrics.gauge(
-        "tls_certificate_expiry_timestamp_seconds", "When a certificate of the server expires",
+        "tls_certificate_expiry_timestamp_seconds", "Expiry time of a certificate of the server",
         {{"certificate", name_of(facts)}}, [until = facts.valid_until] { return static_cast<double>(until); }));
     if (facts.ocsp_until == 0) continue;
     gauges_.push_back(registrar_.metrics.gauge(
         "tls_ocsp_response_expiry_timestamp_seconds",
-        "When the OCSP response of a certificate expires; until then it is sent to clients",
+        "Expiry time of a certificate's OCSP response; until then the response is sent to clients",
         {{"certificate", name_of(facts)}}, [until = facts.ocsp_until] { return static_cast<double>(until); }));
   }
 }

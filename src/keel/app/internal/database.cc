@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* names_file = "database.path";
 
-// The message names the folder of the migrations, or the file (db/migrations.h).
+// Whether the error comes from the migrations; the message of such an error names their folder or one of their files
+// (db/migrations.h).
 bool is_of_migrations(const Error& error) { return error.message().starts_with("migrations: "); }
 
 // Adds a remedy to an error about a database file that the user of this process may not use. SQLite's own message says

@@ -139,7 +139,7 @@ void MessagePools::expose(Entry& entry, const messages::Pool& pool, std::vector<
       "messages_pool_targets", "Addresses of a pool, for each worker", labels,
       [p] { return static_cast<double>(p->stats().targets); }, here));
   gauges.push_back(registry.gauge(
-      "messages_pool_ejected", "Addresses of a pool that are left out because they failed", labels,
+      "messages_pool_ejected", "Addresses of a pool that are temporarily excluded because they failed", labels,
       [p] { return static_cast<double>(p->stats().ejected); }, here));
   gauges.push_back(registry.gauge(
       "messages_pool_outstanding", "Requests of a pool that are waiting for their replies", labels,

@@ -1,5 +1,5 @@
-// keel/app/internal/message_pools.h — the pools of connections for messages of an App; each pool is a lazy module
-// "messages NAME".
+// keel/app/internal/message_pools.h — the App's pools of connections for messages; each pool is a lazy module "messages
+// NAME".
 //
 // Threads: call add() and get() on any thread, and warn_of_unknown() on the main thread. telemetry/admin_pages.h says
 //          on which threads the functions of pages run.

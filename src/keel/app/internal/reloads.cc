@@ -49,7 +49,7 @@ Reloads::Reloads(const Registrar& registrar)
           registrar.metrics.gauge("config_last_reload_successful",
                                   "Whether the last reload of the configuration succeeded; 1 before the first reload")),
       last_good_at_(registrar.metrics.gauge("config_last_reload_success_timestamp_seconds",
-                                            "When the configuration was last loaded without an error")) {
+                                            "Time of the last load of the configuration without an error")) {
   last_good_.set(1);
   last_good_at_.set(seconds_now());
 }

@@ -52,7 +52,7 @@ class Succession {
   // their address agrees with `address`.
   Inherited find(std::string_view name, const Address& address) const;
   bool has_predecessor() const noexcept { return predecessor_.has_value(); }
-  // Whether a server that stops closes its listening sockets or leaves them open for another process.
+  // What a server that stops does with its listening sockets: it closes them, or leaves them open for another process.
   http::Listening after_stop(bool is_kept) const noexcept;
 
   // Tells the predecessor to end; call this function when all modules serve.

@@ -15,7 +15,7 @@
 // data; jobs of pools and of the database's writer run as jobs of the simulation. log() returns the App's log; a
 // TestClient of admin() reads its admin pages.
 //
-// The first call that needs the service makes the service, so that a test can set up the service's environment before:
+// The first call that needs the service makes the service, so that a test can set up the service's environment first:
 //
 //   http::Router bank;                             // the other server, and what it answers
 //   bank.post("/payments", &accept);
@@ -73,9 +73,9 @@
 namespace keel::app {
 
 struct TestAppOptions {
-  // Settings in the form of command-line options: "network.http.max_body=64KiB". The TestApp itself sets the addresses
-  // and the path of the database; the service has two workers unless network.workers is set. Environment variables are
-  // ignored.
+  // Settings in the form of command-line options: "network.http.max_body=64KiB". The TestApp itself sets the path of
+  // the database and the addresses of the listeners; the service has two workers unless network.workers is set.
+  // Environment variables are ignored.
   std::vector<std::string> settings = {};
   std::string file = {};  // A configuration file for the keys that `settings` does not set; empty: none.
   // Whether to run on the real system instead of in a simulation. On the real system, a field below has an effect only
@@ -132,8 +132,8 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   // Lets the power fail: the service is destroyed, and data of the disk that was not synced is lost; then the service
   // starts again as in restart().
   void crash();
-  // Lets the power fail during the `changes`th change of the disk from now on (1: the next change). After that, the
-  // service does not exist until restart().
+  // Lets the power fail during the `changes`th change of the disk from now on (1: the next change). After the power has
+  // failed, the service does not exist until restart().
   void crash_within(std::uint64_t changes);
   bool has_power() const noexcept;
 

@@ -1,5 +1,5 @@
 // The last events of a topic, for later subscribers: a Kept is the only subscriber of the topic's outer list, and
-// passes each event on to an inner list. Therefore a topic that keeps no events has no cost for keeping.
+// passes each event on to an inner list. Therefore keeping costs nothing for a topic that keeps no events.
 //
 // Under the lock, one step keeps an event and reads the inner list, and another step joins the inner list and gets the
 // kept events. Therefore each event reaches a subscriber exactly once.

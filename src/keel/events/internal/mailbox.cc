@@ -30,7 +30,8 @@ Mailbox::Mailbox(Subscriber& owner, const EventType& type, const SubscribeOption
       event_at_(rounded_up(sizeof(Place), type.alignment)) {
   KEEL_EXPECT(type.copy != nullptr, "an event that an executor delivers must be copyable");
   KEEL_EXPECT(queue_max_ > 0, "the queue of a subscription with an executor needs room for at least one event");
-  // There is one place more than the maximum number of waiting events, for the event whose handler runs.
+  // There is one more place than the maximum number of waiting events: the additional place is for the event whose
+  // handler runs.
   const std::size_t bytes = rounded_up(event_at_ + type.bytes, alignment_);
   memory_ = static_cast<std::byte*>(::operator new((queue_max_ + 1) * bytes, std::align_val_t(alignment_)));
   for (std::size_t i = queue_max_ + 1; i > 0; --i) free_ = ::new (memory_ + (i - 1) * bytes) Place{free_, nullptr};

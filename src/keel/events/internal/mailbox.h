@@ -25,8 +25,8 @@ class Mailbox final : private Job {
   Mailbox(const Mailbox&) = delete;
   ~Mailbox();
 
-  // Copies the event into a place, if the policy provides one. The outcome is counted, and is also passed to `receipt`
-  // if that is not null.
+  // Copies the event into a place, if the policy provides a place. The outcome is counted, and is also passed to
+  // `receipt` if that is not null.
   void push(const void* event, Receipt* receipt) noexcept;
   // Drops the waiting events, accepts no more events, and waits for the handler unless end() is called from inside the
   // handler.
@@ -62,7 +62,7 @@ class Mailbox final : private Job {
   Place* free_ = nullptr;
   Place* first_ = nullptr;
   Place** last_ = &first_;
-  std::size_t waiting_ = 0;  // Events in the list, and events being copied into it.
+  std::size_t waiting_ = 0;  // The number of events in the list or being copied into it.
   std::uint64_t dropped_ = 0;
   const void* running_on_ = nullptr;  // The thread on which the handler runs.
   bool is_posted_ = false;

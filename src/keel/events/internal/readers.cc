@@ -54,8 +54,8 @@ struct Readers {
     }
     auto* const made = new Reader(has_barrier());
     made->next_ = first.load(std::memory_order_relaxed);
-    // This store is sequentially consistent, as the announcements of publishers are: if a thread that replaces a list
-    // of subscribers does not see this Reader, the Reader sees the new list.
+    // This store is sequentially consistent, like the announcements of publishers: if a thread that replaces a list of
+    // subscribers does not see this Reader, the Reader sees the new list.
     first.store(made, std::memory_order_seq_cst);
     return *made;
   }

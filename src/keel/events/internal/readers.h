@@ -3,10 +3,10 @@
 //
 // These are hazard pointers (Michael, IEEE TPDS 15(6), 2004), but the expensive half of the barrier is in the code that
 // rarely runs: in the replacement of a list. A publisher stores a pointer to the list that it is about to use, and then
-// checks that the list is still current; between the store and the check there is a barrier only for the compiler. A
-// thread that replaces a list makes every running thread execute a barrier (membarrier(2)) before it reads the pointers
-// that the publishers have stored. Without membarrier, and under ThreadSanitizer, which does not know membarrier, the
-// publisher's store is sequentially consistent.
+// checks that the list is still current; between the store and the check there is a barrier only for the compiler.
+// Before a thread that replaces a list reads the pointers that the publishers have stored, it makes every running
+// thread execute a barrier (membarrier(2)). Without membarrier, and under ThreadSanitizer, which does not know
+// membarrier, the publisher's store is sequentially consistent.
 //
 // readers_test.cc runs a publisher and a thread that replaces a list in all interleavings.
 

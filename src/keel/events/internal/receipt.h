@@ -1,5 +1,5 @@
 // The outcome of one event that a publisher waits for: publish_and_wait() makes a Receipt, and every executor that
-// still has to handle the event decides its delivery once.
+// still has to handle the event decides its own delivery once.
 //
 // Ownership: counted; shared by the publisher and each undecided delivery. A publisher can therefore stop waiting while
 //            the deliveries continue.

@@ -61,7 +61,7 @@ template <bool has_barrier>
 inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const void* event, Awaited* awaited) noexcept {
   unsigned delivered = 0;
   // The loop is unrolled into four call sites: when handlers of several types take turns, each call site then mostly
-  // calls the same handler as the time before.
+  // calls the handler that it called the previous time.
 #pragma GCC unroll 4
   for (Subscriber* const* at = list.begin(); *at != nullptr; ++at) {
     Subscriber& subscriber = **at;

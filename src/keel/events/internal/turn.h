@@ -15,8 +15,8 @@ template <class Atomics = StandardAtomics>
 class BasicTurn {
  public:
   // True: the caller has the turn. A caller that has the turn does the work and calls give_back(), and repeats both
-  // steps until give_back() returns true. False: another thread has the turn. The other thread then does the work once
-  // more, and sees everything that the caller did before this call.
+  // steps until give_back() returns true. False: another thread has the turn. The thread that has the turn then does
+  // the work once more, and sees everything that the caller did before this call.
   bool ask() noexcept { return asked_.fetch_add(1, std::memory_order_acq_rel) == 0; }
   // False: another thread has asked for the turn in the meantime, and the caller keeps the turn.
   bool give_back() noexcept {

@@ -17,9 +17,9 @@
 // A small coded content may decode to a huge one, so the caller must limit the decoded bytes. To make a limit possible,
 // decode() never writes more bytes than its room has, however many bytes the coded content decodes to.
 //
-// Errors:  InvalidArgument: the bytes are not in that coding, end before the content is complete, or are followed by
-//          further bytes; or zstd asks for a window above 8 MiB (RFC 9659). ResourceExhausted: no memory. After each of
-//          these errors, the content cannot be continued.
+// Errors:  InvalidArgument if the bytes are not in that coding, end before the content is complete, or are followed by
+//          further bytes, or if zstd asks for a window above 8 MiB (RFC 9659). ResourceExhausted: no memory. After each
+//          of these errors, the content cannot be continued.
 // Threads: a decoder may be used by one thread at a time.
 // Cost:    the decoded bytes are written once, directly into the given room. A content needs 40 KB of memory for gzip,
 //          up to 9 MB for zstd and up to 25 MB for br, depending on the window that its encoder has chosen. Up to about

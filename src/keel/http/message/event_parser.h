@@ -12,8 +12,8 @@
 // events do not depend on how the bytes are divided into chunks. If the stream ends within an event, that event is
 // lost.
 //
-// Errors:   OutOfRange: an event, or a line of an event, is longer than `event_bytes_max`; after this error, the parser
-//           must not be used.
+// Errors:   OutOfRange if an event, or a line of an event, is longer than `event_bytes_max`; after this error, the
+//           parser must not be used.
 // Lifetime: an event is valid until the next call of next().
 // Threads:  a value.
 // Cost:     linear in the number of bytes; each byte is copied once or twice. The parser keeps the memory of its

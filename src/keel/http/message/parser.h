@@ -17,10 +17,10 @@
 // control bytes; a host that is missing (HTTP/1.1) or empty, or that contains a user, a path, a comma or a blank; an
 // absolute target whose host differs from Host; control characters, blanks, bytes from 0x80 and "#<>\^`{|} in the
 // target; a malformed percent-escape or %00 in the path. A request line that is too long is rejected with 414. An
-// unknown expectation is rejected with 417. A field line or a head that is too long, or too many fields, are rejected
-// with 431. An unknown coding or a very long method is rejected with 501. A major version other than 1 is rejected with
-// 505. The caller handles Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments in the path,
-// and the decoding of the path.
+// unknown expectation is rejected with 417. A head is rejected with 431 if the head or one of its field lines is too
+// long, or if the head has too many fields. An unknown coding or a very long method is rejected with 501. A major
+// version other than 1 is rejected with 505. The caller handles Method::Other (501), CONNECT and TRACE, the size of the
+// body (413), dot segments in the path, and the decoding of the path.
 //
 // The result never depends on how the bytes are divided: invalid bytes are rejected as soon as they arrive, and each
 // prefix of a head is either Incomplete or rejected for the same reason as the whole head.
@@ -48,7 +48,7 @@ struct HeadLimits {
   std::uint32_t request_line_bytes_max = 8 * 1024;  // above: 414
   std::uint32_t field_line_bytes_max = 16 * 1024;   // above: 431
   std::uint32_t head_bytes_max = 64 * 1024;         // the largest size of a head; a larger head is rejected with 431
-  // a head with more fields is rejected with 431; must be at most RequestHead::fields_capacity
+  // a head with more fields is rejected with 431; the value must be at most RequestHead::fields_capacity
   std::uint32_t fields_max = 100;
 };
 

@@ -64,7 +64,7 @@ RangeRequest parse_ranges(std::string_view value, std::uint64_t size, std::span<
   for (std::string_view rest = value.substr(unit.size()), element; next_element(rest, element);) {
     if (element.empty()) continue;
     const std::optional<Range> range = parse_range(element, size);
-    // Ranges that cannot be satisfied count as well.
+    // Ranges that cannot be satisfied also count toward the limit.
     if (!range || ++asked > into.size()) return ignored;
     if (range->size == 0) continue;
     for (const Range& other : into.first(count)) {

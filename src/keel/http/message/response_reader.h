@@ -44,8 +44,8 @@ namespace keel::http {
 enum class ResponseState : std::uint8_t {
   Need,  // All bytes are used, and the response is not complete.
   Data,  // `data` is the next piece of the body; call feed() again with the bytes after it.
-  // The response is complete. `data` is the last piece of its body, or empty; bytes that were not consumed belong to
-  // the next response.
+  // The response is complete. `data` is the last piece of the response's body, or empty; bytes that were not consumed
+  // belong to the next response.
   Done,
   Refused,  // The bytes are not a valid response: close the connection.
 };

@@ -34,11 +34,11 @@ struct DatagramSocket::State {
   bool is_shut() const noexcept { return __atomic_load_n(&shut, __ATOMIC_ACQUIRE); }
   Result<> fill(Instant deadline);
 
-  io::ReceiveDatagrams incoming;  // The operation into whose result fields the batch puts a datagram.
+  io::ReceiveDatagrams incoming;  // The operation whose result fields receive a datagram of the batch.
   io::DatagramBatch batch;
   int count = 0;  // Datagrams in the batch.
   int shown = 0;  // The number of returned datagrams.
-  // The bytes of the last packet that were not returned yet, if the packet consists of several datagrams.
+  // The bytes that have not been returned yet, if the last packet consists of several datagrams.
   std::string_view left;
   const bool is_unix;
   bool shut = false;  // Accessed by atomic builtins.

@@ -15,11 +15,11 @@
 // Errors:    DeadlineExceeded when the time limit is reached, Cancelled after shutdown(); all others as in
 //            net/datagram.h. A receive that fails loses no datagram.
 // Ownership: owns its descriptor and room for 16 datagrams; movable between calls.
-// Threads:   one thread may receive and one may send at a time; any thread may call shutdown() while the socket is
-//            open. Using the socket on a worker of a loop is a bug.
-// Cost:      one system call for up to 16 datagrams that have arrived, and for up to 64 datagrams of send_many(); two
-//            more when a call has to wait. A socket reserves 1 MiB of address space; only the pages that are touched
-//            take memory.
+// Threads:   at a time, one thread may receive and another thread may send; any thread may call shutdown() while the
+//            socket is open. Using the socket on a worker of a loop is a bug.
+// Cost:      one system call receives up to 16 datagrams that have arrived, or sends up to 64 datagrams of send_many();
+//            a call that has to wait makes two more. A socket reserves 1 MiB of address space; only the pages that are
+//            touched take memory.
 
 #pragma once
 
@@ -62,8 +62,9 @@ class DatagramSocket {
   // sent as several datagrams of that size; the last one may be shorter.
   Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever(),
                 std::uint32_t segment_bytes = 0);
-  // Sends several datagrams in order, and returns the number sent. If some datagrams were not sent, the first unsent
-  // datagram failed, or the time limit was reached. If not even the first datagram was sent, the call fails.
+  // Sends several datagrams in order, and returns the number sent. If fewer datagrams were sent than were given, then
+  // either the first unsent datagram failed or the time limit was reached. If not even the first datagram was sent, the
+  // call fails.
   Result<std::size_t> send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout = Duration::forever());
   // Makes all waiting and later calls on this socket fail with Cancelled.
   void shutdown() noexcept;

@@ -6,8 +6,8 @@
 // Options are those of io/socket_options.h: backlog, reuse_port, no_delay, buffers, inherited, dual_stack, fast_open.
 //
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: Cancelled after
-//            shutdown(), DeadlineExceeded, ResourceExhausted when descriptors or memory run out; a later accept may
-//            succeed.
+//            shutdown(); DeadlineExceeded when the time limit is reached; ResourceExhausted when descriptors or memory
+//            run out, in which case a later accept may succeed.
 // Ownership: owns its descriptor; movable. The path of a Unix socket remains, and the next process that binds this path
 //            takes it over.
 // Threads:   any number of threads may accept; any thread may call shutdown() while the listener is open. Using the
@@ -35,8 +35,8 @@ class Listener {
   void shutdown() noexcept;
   // The address on which the listener listens, with the port that the system chose for port 0.
   Address address() const noexcept;
-  // The descriptor, which may be passed to getsockopt, setsockopt and poll, duplicated or inherited; the listener
-  // closes it.
+  // The descriptor; it may be passed to getsockopt, setsockopt and poll, and may be duplicated or inherited. The
+  // listener closes it.
   int native_handle() const noexcept { return fd_; }
 
  private:

@@ -10,9 +10,9 @@
 // Errors:    DeadlineExceeded when the time limit is reached; Unavailable with the errno when the connection breaks. A
 //            read that fails loses nothing: the next read returns the bytes that had arrived. After a write that fails,
 //            it is unknown how much was sent, so the stream is no longer usable.
-// Ownership: owns its descriptor and a buffer; movable. The destructor closes the connection: written bytes are still
-//            sent. If received bytes were not read, closing resets the connection, and the peer may lose bytes that it
-//            has not received yet; close_gently() prevents that loss.
+// Ownership: owns its descriptor and a buffer; movable. The destructor closes the connection; bytes that were already
+//            written are still sent. If received bytes were not read, closing resets the connection, and the peer may
+//            lose bytes that it has not received yet; close_gently() prevents that loss.
 // Threads:   one thread at a time; any thread may call shutdown() while the stream is open. Using the stream on a
 //            worker of a loop is a bug.
 // Cost:      a system call for each recv and send; two more when a call with a time limit has to wait.
@@ -40,7 +40,7 @@ class Stream {
  public:
   static constexpr std::size_t parts_max = 64;
 
-  // Unavailable when the connection is refused or the peer cannot be reached, NotFound when nothing is at the path of a
+  // Unavailable when the connection is refused or the peer cannot be reached; NotFound when nothing is at the path of a
   // Unix socket.
   static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
@@ -51,8 +51,8 @@ class Stream {
   static Result<Stream> connect(const std::vector<Address>& addresses, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Looks up the addresses of `host`, and connects to the first one that responds, as connect() with several addresses
-  // does. The look-up (getaddrinfo) has its own time limit, which the system sets; the time that it takes is subtracted
-  // from `timeout`.
+  // does. The look-up (getaddrinfo) has its own time limit, which the system sets; the time that the look-up takes is
+  // subtracted from `timeout`.
   static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Takes over a connected socket, and makes it blocking.
@@ -84,8 +84,8 @@ class Stream {
   Result<> send_file(int file, std::uint64_t offset, std::uint64_t bytes, Duration timeout = Duration::forever());
   // Tells the peer that no more bytes will follow; reading continues.
   void shutdown_write() noexcept;
-  // Ends both directions, and wakes threads that wait on this stream: a write ends with Unavailable, a read with the
-  // bytes that have arrived and then the end.
+  // Ends both directions, and wakes threads that wait on this stream: a write ends with Unavailable; a read returns the
+  // bytes that have arrived, and the next read reports the end.
   void shutdown() noexcept;
   void close() noexcept;
   // Closes so that the peer receives everything that was written, even if it keeps sending: shuts down writing, then
