@@ -48,8 +48,8 @@ bool Stream<Format>::take_head(Head& head) {
     held_ = 0;
     return true;
   }
-  // Finds out whether more bytes can complete the head. Two fillers are tried, because one of them may make a simple
-  // value too small, or a length too large, to be valid.
+  // Finds out whether more bytes can complete the head. Two fillers are tried: 0x00 can make a simple value too small
+  // to be valid, and 0xff can make a length too large.
   bool is_possible = false;
   for (const int filler : {0x00, 0xff}) {
     std::memset(whole + held_ + more, filler, head_bytes_max - held_ - more);

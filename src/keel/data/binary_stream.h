@@ -15,9 +15,9 @@
 // For documents that fit into memory, use cbor::parse or a Reader (cbor.h, binary_reader.h); these are faster and
 // report more about an error.
 //
-// Events:   the begin and the end of each object and list, each key, each value. A text or byte string that arrives or
-//           is encoded in several pieces gives one event for each piece; `is_last` is true in the event of the last
-//           piece. A CBOR tag is reported before its value, and a MessagePack extension before its bytes.
+// Events:   the beginning and the end of each object and list, each key, each value. A text or byte string that arrives
+//           or is encoded in several pieces gives one event for each piece; `is_last` is true in the event of the last
+//           piece. A CBOR tag is reported before its value, and a MessagePack extension is reported before its bytes.
 // Errors:   after the first error, next() returns null, failed() is true, and error() says what is wrong and where.
 //           Besides malformed bytes, the following are errors: a text whose joined pieces are not UTF-8, a key that is
 //           not a text or is longer than key_bytes_max, and nesting deeper than 64. finish() reports an error if the
@@ -27,7 +27,7 @@
 // Lifetime: the bytes that were fed must stay valid until next() has returned null. An event and its text are valid
 //           until the next call of next().
 // Threads:  one thread at a time.
-// Cost:     O(bytes); a Stream uses no heap memory, and about 1 KB for any document.
+// Cost:     O(bytes); a Stream uses no heap memory, and takes about 1 KB, whatever the size of the document.
 
 #pragma once
 

@@ -10,8 +10,8 @@
 // pass the number of its elements or members; each element is then one value, and each member is a key and one value.
 //
 // Result:  numbers, lengths and counts are written in their shortest form; in CBOR, a double is written in the shortest
-//          form that has the same value. In MessagePack, a double is always written as a double, and a float as a
-//          float.
+//          form that has the same value. In MessagePack, a double is always written as a double, and a float is always
+//          written as a float.
 // Errors:  in MessagePack, a text or a byte string of 4 GiB or more is a Bug (base/bug.h). Texts must be UTF-8; the
 //          Writer does not check this.
 // Threads: one thread at a time.

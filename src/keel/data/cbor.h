@@ -99,10 +99,10 @@ std::string write(const T& value) {
 // 1(1363896240)}. InvalidArgument if the bytes are not exactly one value.
 Result<std::string> diagnose(std::string_view bytes);
 
-// Returns the bytes of the value at a JSON Pointer (RFC 6901) such as the following, without decoding other values:
-// "/lines/0/sku". NotFound if the document has no value at `pointer`; InvalidArgument if `pointer` is not a JSON
-// Pointer, or if the document is malformed before the end of the value. The part of the document after the value is not
-// checked. parse<T>() can read the returned bytes.
+// Returns the bytes of the value at `pointer`, without decoding other values; `pointer` is a JSON Pointer (RFC 6901)
+// such as "/lines/0/sku". NotFound if the document has no value at `pointer`; InvalidArgument if `pointer` is not a
+// JSON Pointer, or if the document is malformed before the end of the value. The part of the document after the value
+// is not checked. parse<T>() can read the returned bytes.
 Result<std::string_view> find(std::string_view bytes, std::string_view pointer);
 
 }  // namespace keel::cbor

@@ -123,9 +123,9 @@ class Reader {
   std::string_view skip();
 
   // Reports a problem that the caller found in the last value that was read: fail("must not be negative"); with
-  // `member`, in a member of the object that was just left: fail("is required", "name", "required"). `keyword` is the
-  // keyword of JSON Schema that the value violates, if any. All arguments must be string literals. The call is ignored
-  // if a problem was reported before.
+  // `member`, the problem is in that member of the object that was just left: fail("is required", "name", "required").
+  // `keyword` is the keyword of JSON Schema that the value violates, if any. All arguments must be string literals. The
+  // call is ignored if a problem was reported before.
   void fail(const char* message, const char* member = nullptr, const char* keyword = "") noexcept;
 
   // Reports that the text is malformed, for example because of a repeated member: a Syntax problem.
@@ -210,10 +210,11 @@ class Reader {
   std::uint64_t level_[depth_limit];
 };
 
-// Returns the text of the value at a JSON Pointer (RFC 6901) such as the following, without decoding other values:
-// "/lines/0/sku". If a member is repeated, its first occurrence counts. NotFound if the text has no value at `pointer`;
-// InvalidArgument if `pointer` is not a JSON Pointer, or if the text is malformed before the end of the value. The part
-// of the text after the value is not checked. json::parse<T>() (json_parse.h) can read the returned text.
+// Returns the text of the value at `pointer`, without decoding other values; `pointer` is a JSON Pointer (RFC 6901)
+// such as "/lines/0/sku". If a member is repeated, its first occurrence counts. NotFound if the text has no value at
+// `pointer`; InvalidArgument if `pointer` is not a JSON Pointer, or if the text is malformed before the end of the
+// value. The part of the text after the value is not checked. json::parse<T>() (json_parse.h) can read the returned
+// text.
 Result<std::string_view> find(std::string_view text, std::string_view pointer);
 
 }  // namespace keel::json

@@ -12,8 +12,8 @@
 // has its own read_json(), the schema allows any value.
 //
 // Rules (rules.h): rules() is called with numbers that are probably too small or too large, and with few or many
-// characters or elements; its complaints become minimum and maximum, minLength and maxLength, minItems and maxItems,
-// `enum` and `pattern`; the author's own words become the description. Therefore, limits above `probe_length`
+// characters or elements; its complaints become the keywords minimum, maximum, minLength, maxLength, minItems,
+// maxItems, `enum` and `pattern`; the author's own words become the description. Therefore, limits above `probe_length`
 // characters or `probe_count` elements are not found; rules that all probed values satisfy are not found either.
 //
 // Cost: meant for tools and tests, because making a schema builds strings, and needs one function for each type.

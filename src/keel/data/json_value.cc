@@ -88,7 +88,7 @@ struct Value::Block {
     const std::uint32_t* const at = lower_bound(name);
     return at != order() + size && key(*at) == name ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
-  // The index of the first member whose key an earlier member also has; or `size`.
+  // The index of the first member whose key an earlier member also has; `size` if all keys are different.
   std::size_t second() noexcept {
     std::size_t found = size;
     if (has_order()) {

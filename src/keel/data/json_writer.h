@@ -81,7 +81,7 @@ void write(Writer& out, const T& value);
 namespace internal {
 
 template <class T>
-struct CanWrite;  // Complete only after json_write.h has been included.
+struct CanWrite;  // This type is complete only after json_write.h has been included.
 template <class T>
 concept CanBeWritten = requires { sizeof(CanWrite<T>); };
 

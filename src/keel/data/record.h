@@ -21,10 +21,10 @@
 //           numeric type that holds it exactly; it also converts a string to a Timestamp or a Uuid, and 16 bytes to a
 //           Uuid. The formats do not store the width of a number: a number read from a format is an Int64, a Uint64 or
 //           a Double, or a Float if it was read from MessagePack. Numbers are compared by their values: 1 == 1.0.
-// Formats:  CBOR and MessagePack follow the rules that cbor.h describes for structs: the output is deterministic, and
-//           bytes in which a field is repeated are malformed. A tag without a meaning for Records is ignored. In JSON,
-//           bytes become base64url, times and UUIDs become their text, and NaN and the infinities become null; when
-//           such texts are read again, they are strings.
+// Formats:  for CBOR and MessagePack, the rules that cbor.h describes for structs apply; the output is deterministic,
+//           and bytes in which a field is repeated are malformed. A tag without a meaning for Records is ignored. In
+//           JSON, bytes become base64url, times and UUIDs become their text, and NaN and the infinities become null;
+//           when such texts are read again, they are strings.
 // Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record can be
 //           nested at most 64 deep; deeper nesting is InvalidArgument. A string of 4 GiB or more, or an array of 2^31
 //           elements or more, is a Bug (bug.h).
@@ -35,8 +35,9 @@
 // Cost:     a value or a name takes 24 bytes, which include a text of at most 22 bytes; a longer text, an array and a
 //           record take one allocation each. A field is found by a linear search in a record with up to 16 fields, and
 //           in a larger record by a binary search in an index that the Record maintains. Malformed CBOR or MessagePack
-//           takes at most 800 bytes of memory while it is read, and none afterwards. Well-formed input takes up to 24
-//           times its size (for an array of small numbers); bytes_max of ReaderOptions limits its size.
+//           takes at most 800 bytes of memory while it is read, and none afterwards. Well-formed input takes memory of
+//           up to 24 times its own size (for an array of small numbers); bytes_max of ReaderOptions limits the size of
+//           the input.
 
 #pragma once
 
@@ -126,8 +127,8 @@ class Record {
   const Value* at(std::string_view path) const;
   bool contains(std::string_view path) const { return at(path) != nullptr; }
   // Returns the value at `path`, converted to T: bool, an integer, float, double, std::string_view, std::string,
-  // std::span<const std::byte>, Timestamp, Uuid. An error if T cannot hold the number exactly: "age: 300 does not fit a
-  // uint8".
+  // std::span<const std::byte>, Timestamp, Uuid. Returns an error if T cannot hold the number exactly: "age: 300 does
+  // not fit a uint8".
   template <class T>
   Result<T> get(std::string_view path) const;
 
@@ -139,8 +140,8 @@ class Record {
   // Removes the value at `path`; returns false if no value exists there. The elements of an array after a removed
   // element move forward.
   bool remove(std::string_view path);
-  // Copies all fields of `other` into this Record, replacing fields with the same name; but if both values are records,
-  // their fields are merged.
+  // Copies all fields of `other` into this Record. A field with the same name is replaced; but if the old and the new
+  // value are both records, the fields of the new value are merged into the old value.
   void merge(const Record& other);
   void clear() noexcept;
 

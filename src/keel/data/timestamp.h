@@ -19,9 +19,9 @@
 // - a day that does not exist in the month, and a time outside the years 0000 to 9999 in UTC, are invalid.
 //
 // text() writes the shortest form that is exact: without a fraction, or with a fraction of 3, 6 or 9 digits. Texts of
-// the same length sort in the order of their times; texts of different lengths may not. A Timestamp is therefore passed
-// to SQL statements in the form of ordered_text(), with nine digits: `order by`, `<` and indexes in the database
-// compare texts with nine digits correctly, and SQLite's date functions can read these texts.
+// the same length sort in the order of their times; texts of different lengths may be in another order. A Timestamp is
+// therefore passed to SQL statements in the form of ordered_text(), with nine digits: `order by`, `<` and indexes in
+// the database compare texts with nine digits correctly, and SQLite's date functions can read these texts.
 //
 // Arithmetic saturates at first() and last(); a difference saturates at the bounds of Duration (±292 years).
 // Errors:  parse() returns InvalidArgument.

@@ -31,13 +31,13 @@ struct Violation {
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
   // The line and the column are counted from 1; they are 0 if the input was not JSON text (the message for malformed
-  // CBOR names the byte). A column is a byte. The line and the column give the position of the value; for a field that
-  // is missing or breaks rules(), the end of the object that contains the field; for an array with the wrong number of
-  // elements, the end of the array.
+  // CBOR names the byte). A column is a byte. The line and the column give the position of the value. For a field that
+  // is missing or breaks rules(), they give the end of the object that contains the field; for an array with the wrong
+  // number of elements, they give the end of the array.
   std::size_t line = 0;
   std::size_t column = 0;
   // The keyword of JSON Schema that the value violates, as a string literal: "required", "minimum", "type",
-  // "additionalProperties". Empty for Check::that() and satisfies(), and if the input is malformed.
+  // "additionalProperties". Empty for Check::that() and satisfies(), and for malformed input.
   std::string_view keyword = {};
 };
 

@@ -268,7 +268,8 @@ template <class Format>
   return in.failed() && !collect(in, at, depth, wrong) ? table.count + 1u : table.count;
 }
 
-// Reads the value of a member, which begins at `at`, by the function for its field. Returns false if reading ends.
+// Reads a member's value, which begins at `at`, with the function for the member's field. Returns false if reading
+// ends.
 template <class Format>
 [[gnu::always_inline]] inline bool Access<Format>::read_member(In& in, const ReadTable<Format>& table, const Step& step,
                                                                void* const* fields, const char* key_at, const char* at,

@@ -101,7 +101,7 @@ struct Step {
   std::uint64_t first = 0;  // The first eight bytes of the key.
   std::uint64_t mask = 0;   // A mask of the bits of `first` that belong to the key.
   std::uint16_t size = 0;
-  std::uint16_t reach = 0;  // `size` plus take_room for the value.
+  std::uint16_t reach = 0;  // The sum of `size` and of take_room for the value.
   std::uint8_t field = 0;
   Form form = Form::Other;
 };

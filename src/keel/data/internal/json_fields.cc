@@ -26,7 +26,7 @@ Violation violation_of(const Reader& in, std::string_view words, std::string_vie
 }
 
 // Reports a violation of `field` of the object that was just left, or of an element of that field; if `field` is empty,
-// of the object or list itself.
+// reports a violation of the object or list itself.
 void add_violation(Reader& in, std::string_view field, std::string_view words, std::string_view keyword,
                    Violations& wrong, const Check::Element& element = {}) {
   in.fail("", "");  // The Reader reports this problem at the end of the object or list, so the path ends in a '/'.

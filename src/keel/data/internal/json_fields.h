@@ -239,7 +239,8 @@ void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wr
 [[gnu::cold]] bool collect(Reader& in, int depth, Violations& wrong);
 // Reports a repeated key; its value must be the next value to be read.
 [[gnu::cold]] void refuse_second(Reader& in, Violations& wrong);
-// Reports a problem of a member of the object that was just left; if `member` is empty, of that object or array itself.
+// Reports a problem of a member of the object that was just left; if `member` is empty, reports a problem of that
+// object or array itself.
 [[gnu::cold]] void refuse_left(Reader& in, std::string_view member, Complaint why, Violations& wrong);
 [[gnu::cold]] void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);

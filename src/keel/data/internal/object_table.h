@@ -122,7 +122,7 @@ struct ObjectMember {
   of::Rule rule = nullptr;  // Used unless the type of the member is Other.
   ReadField read = nullptr;
   WriteMember write = nullptr;
-  std::string_view name = {};  // If the key contains escapes, the name without them.
+  std::string_view name = {};  // The key's name without escapes; set only if the key contains escapes.
 };
 
 // The table of an object with at most 64 members; names are looked up in the same way as for a struct.
@@ -412,7 +412,7 @@ inline void judge_container(Reader& in, Complaint why, Violations& wrong) {
 }
 // Counted in characters.
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept;
-// For a text of the wrong length, returns the keyword that it violates: "maxLength" when it is too long, else
+// For a text of the wrong length, returns the keyword that it violates: "maxLength" if the text is too long, otherwise
 // "minLength".
 [[gnu::cold]] const char* length_keyword(std::string_view text, std::size_t most) noexcept;
 // The calculation uses the decimal digits: 0.3 is a multiple of 0.1.
@@ -441,9 +441,10 @@ bool are_different(const std::vector<E>& list) noexcept {
   return true;
 }
 
-// Determines which alternative the next object is. Returns the index in `values` of the value of the object's member
-// `name`; the other function, which has no `name`, returns the index of the first of the `names` that a member of the
-// object has. The object is not consumed. -1: the object matches no alternative, and a violation was added.
+// Determines which alternative the next object is. Both functions return an index: the first finds the value of the
+// object's member `name` in `values`; the second, which has no `name`, finds the first of the `names` that is the name
+// of a member of the object. The object is not consumed. -1: the object matches no alternative, and a violation was
+// added.
 int choose_by_value(Reader& in, std::string_view name, std::span<const std::string_view> values, const char* expected,
                     Violations& wrong);
 // If the object has no member with any of the names, returns `otherwise`, unless `otherwise` is -1.

@@ -316,7 +316,7 @@ struct Record::Forms::BinaryBuilder {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // Reads a record that has few fields with short names in one pass. Containers and long texts are skipped at first,
+  // Reads, in one pass, a record that has few fields with short names. Containers and long texts are skipped at first,
   // and are made when all bytes are known to be well-formed. For any other record, or for malformed bytes, returns
   // false without any effect: the caller then reads in two passes, which report errors.
   bool take_flat(const char*& at, std::uint64_t count, Block*& block) {

@@ -83,7 +83,7 @@ struct alignas(8) Record::Block {  // The head has the same alignment as the val
     return at != order() + size && name(*at) == wanted ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
   // Computes the sorted order after fields have been appended without checks. Returns the index of the first field
-  // whose name an earlier field also has, or `size`.
+  // whose name an earlier field also has; `size` if all names are different.
   std::size_t seal() noexcept {
     if (!is_record) return size;
     if (has_order()) sort();

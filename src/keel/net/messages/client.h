@@ -5,9 +5,9 @@
 //   const Celsius now = co_await client->request<Celsius>(average);
 //   co_await client.close();
 //
-// Errors:    connect() fails as Stream::connect does, with DeadlineExceeded, with Protocol when the server speaks
-//            another protocol, with Unsupported when there is no common version, and with the server's reason when the
-//            server closes the connection immediately.
+// Errors:    connect() fails with the errors of Stream::connect; with DeadlineExceeded; with Protocol when the server
+//            speaks another protocol; with Unsupported when there is no common version; and with the server's reason
+//            when the server closes the connection immediately.
 // Ownership: owns its Peer; movable. The destructor closes the connection once the queued frames are sent, and stops
 //            the handlers, which end later: objects to which the handlers refer must live until the loop ends, or until
 //            close() has completed.

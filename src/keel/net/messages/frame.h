@@ -47,7 +47,7 @@ namespace keel::messages {
 enum class FrameKind : std::uint8_t {
   Hello = 1,     // The first frame that each side sends: Hello below.
   Message = 2,   // Needs no response.
-  Request = 3,   // Gets one Response or Failure with its id.
+  Request = 3,   // A request; it gets one Response or one Failure with the same id.
   Response = 4,  // The payload is the reply.
   Failure = 5,   // The payload is an error (put_error).
   Cancel = 6,    // The response to request `id` is no longer needed; the peer sends a response nevertheless.
@@ -87,7 +87,7 @@ class FrameReader {
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  // Adds the next bytes; call it after next() has returned false. Only next() may throw std::bad_alloc.
+  // Adds the next bytes; call feed() after next() has returned false. Only next() may throw std::bad_alloc.
   void feed(std::string_view bytes) noexcept { rest_ = bytes; }
   // The next frame. False: there is no complete frame, and the incomplete part was kept; or there is a problem, which
   // is then permanent.

@@ -21,8 +21,8 @@
 //            handlers.
 // Cancel:    a handler is stopped when the peer cancels its request, when its deadline passes, and when the connection
 //            ends.
-// Cost:      a search among the registered types; a handler that is a task also takes its coroutine frame and a block
-//            of the pool.
+// Cost:      a search among the registered types; a handler that is a task also costs a coroutine frame and a block of
+//            the pool.
 
 #pragma once
 

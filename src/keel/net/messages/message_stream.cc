@@ -251,7 +251,7 @@ MessageStream::MessageStream(internal::StreamState& state) noexcept : state_(&st
 void MessageStream::reset() noexcept {
   if (internal::StreamState* const state = std::exchange(state_, nullptr)) state->let_go();
 }
-// In both functions, settle() cannot free the stream, because the handle still exists.
+// In both finish() functions, settle() cannot free the stream, because the handle still exists.
 void MessageStream::finish() {
   state_->finish(nullptr);
   state_->settle();

@@ -5,7 +5,7 @@
 //
 // Threads:  make one Metrics object, and use it on all workers.
 // Lifetime: must outlive the servers and clients that use it; the registry must outlive the metrics.
-// Cost:     two additions for each arrival and one for each request; see observe/metric.h.
+// Cost:     two additions for each arrival and one addition for each request; see observe/metric.h.
 
 #pragma once
 
@@ -28,7 +28,7 @@ class MessageMetrics {
   metrics::Counter received;   // messages_frames_received_total
   metrics::Counter sent;       // messages_frames_sent_total
   metrics::Counter requests;   // messages_requests_total: requests of peers that were handled
-  metrics::Counter failures;   // messages_failures_total: requests of peers whose reply was an error
+  metrics::Counter failures;   // messages_failures_total: requests from peers that were answered with an error
   metrics::Counter dropped;    // messages_dropped_total: one-way messages that had no handler or whose handler failed
   metrics::Counter calls;      // messages_calls_total: requests sent to peers
   metrics::Counter failed_calls;  // messages_failed_calls_total: sent requests that ended with an error

@@ -23,8 +23,8 @@
 //            Unavailable: the connection ended before the reply, so it is unknown whether the peer handled the request;
 //            or the peer accepts no new requests. OutOfRange: the message is larger than the peer accepts.
 //            ResourceExhausted: the caller is the handler of a one-way message, and all other such handlers that may
-//            run (messages_max) already wait for this peer. Cancelled and DeadlineExceeded: the awaiting task was
-//            cancelled, or its deadline has passed. try_send() fails with OutOfRange, with Unavailable, and with
+//            run (messages_max) already wait for this peer. Cancelled if the awaiting task was cancelled;
+//            DeadlineExceeded if its deadline has passed. try_send() fails with OutOfRange, with Unavailable, and with
 //            ResourceExhausted when queued_bytes_max would be exceeded.
 // Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
 // Lifetime:  a Peer lives until FrameSink::on_closed or ServerOptions::on_closed (server.h) has returned.
@@ -63,7 +63,7 @@ struct PeerOptions {
   // The maximum number of the peer's requests that are handled at the same time; further requests wait at the peer.
   std::uint16_t requests_max = 256;
   std::uint16_t streams_max = 64;  // The maximum number of streams that the peer may have open.
-  // The maximum number of received bytes of a stream that the reader of the stream has not taken yet.
+  // The maximum number of bytes that may be received in a stream before its reader takes them.
   std::uint32_t stream_bytes_max = 256 * 1024;
   // The peer is pinged after it was silent for this time; if the peer does not reply within the same time, the
   // connection is closed.
@@ -97,7 +97,7 @@ class FrameSink {
   // A Session frame has arrived; its payload is valid only during the call. If this function returns an error, the
   // connection is closed with that error as the reason.
   virtual Result<> on_frame(Peer& peer, std::string_view payload) noexcept = 0;
-  // All frames that arrived together have been handled.
+  // Called when all frames that arrived together have been handled.
   virtual void on_batch_end(Peer& peer) noexcept = 0;
   // Called when the queue, which was longer than low_bytes, has shrunk to low_bytes or less.
   virtual void on_writable(Peer& peer) noexcept = 0;
@@ -120,8 +120,9 @@ struct Outgoing {
 
 class Handling;
 
-// Exists while the handler of a one-way message waits for a frame of the peer. If all handlers that may run waited for
-// the peer, the connection would no longer be read, so at least one of these handlers must not wait.
+// An object of this class exists while the handler of a one-way message waits for a frame of the peer. If all handlers
+// that may run waited for the peer, the connection would no longer be read, so at least one of these handlers must not
+// wait.
 class PeerWait {
  public:
   PeerWait() = default;
@@ -267,7 +268,7 @@ class Peer {
   Address address() const noexcept;
   // The name that the peer has proved by a certificate; empty: none.
   std::string_view identity() const noexcept;
-  // When the last frame arrived.
+  // The time at which the last frame arrived.
   Instant last_received() const noexcept;
   const PeerOptions& options() const noexcept;
 

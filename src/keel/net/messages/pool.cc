@@ -16,9 +16,9 @@
 namespace keel::messages {
 namespace {
 
-// Work of a pool in addition to its requests. This work may outlive the pool.
+// A task that a pool runs in addition to its requests. This task may outlive the pool.
 struct Background final : Start<void> {
-  bool* is_running = nullptr;  // The flag of the pool that started this work; null: the pool was destroyed.
+  bool* is_running = nullptr;  // The flag of the pool that started this task; null: the pool was destroyed.
   Event* changed = nullptr;
 
   static void done(StartCore& core) noexcept {
@@ -87,7 +87,7 @@ struct Pool::State {
     Background* resolving = nullptr;
     bool is_resolving = false;
     Instant look_up_at;  // The time of the next look-up.
-    int failures = 0;    // Look-ups that failed in a row.
+    int failures = 0;    // The number of look-ups that failed in a row.
     std::optional<Error> last_error;
   };
 
@@ -305,7 +305,8 @@ void Pool::Chosen::judge(const Pool& pool, const Error* error) noexcept {
   if (error != nullptr && pool.state_->options.breaker.fails(*error)) {
     call_->failed(now);
   } else if (error == nullptr || (error->code() != Code::Cancelled && error->code() != Code::ResourceExhausted)) {
-    // A cancelled call or a limit of this side counts neither for nor against the target.
+    // A call that was cancelled, or that failed because of a limit of this side, counts neither for nor against the
+    // target.
     call_->succeeded(now);
   }
   call_.reset();

@@ -23,7 +23,7 @@
 // Ownership: owns its connections. A Peer that peer() returned is valid until the next await.
 // Lifetime:  must outlive the tasks that wait (checked). The resolver, handlers and layers must outlive the pool.
 // Threads:   the worker on which the Pool was made; one pool for each worker.
-// Cancel:    a request is cancelled at the peer; connecting continues.
+// Cancel:    a cancelled request is also cancelled at the peer; an attempt to connect continues.
 // Cost:      for each request, the frame of a task and a comparison of all connections; no heap in steady state.
 
 #pragma once

@@ -40,7 +40,7 @@ class MessageMetrics;
 struct ServerOptions {
   PeerOptions peer = {};
   std::size_t connections_max = 10'000;     // A new connection beyond this number is closed with ResourceExhausted.
-  Duration drain = 10_s;                    // How long existing requests and streams have to end when the server stops.
+  Duration drain = 10_s;                    // The time limit for existing requests and streams when the server stops.
   TransportLayers* layers = nullptr;        // tls::Layers, for TLS; must outlive the server. Null: no TLS.
   const MessageMetrics* metrics = nullptr;  // Must outlive the server (metrics.h). Null: no metrics.
   // on_open is called when the peer's first frame has arrived, before any other frame is handled; on_closed is called

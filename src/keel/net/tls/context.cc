@@ -213,8 +213,8 @@ int keep_session(SSL* ssl, SSL_SESSION* session) noexcept {
   return 1;
 }
 
-// A resumed session gets a new ticket without a new check of the certificates, so each ticket has the time of that
-// check.
+// When a session is resumed, the client gets a new ticket, but the certificates are not checked again. So each ticket
+// has the time at which the certificates were checked.
 int ticket_is_made(SSL* ssl, void*) noexcept {
   SSL_SESSION* const session = SSL_get_session(ssl);
   date_by_host(session);
@@ -257,8 +257,8 @@ Result<std::shared_ptr<Context>> make_context(bool is_server, Version version_mi
                       SSL_CTX_set1_groups_list(ssl, groups) == 1;
   if (!is_set) return Error::text(Code::Unsupported, "OpenSSL lacks a feature that Keel needs: " + last_words());
   SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // An idle connection keeps no buffers, which would take 33 KB. Releasing the buffers costs a thirtieth of a small
-  // request (ReleasedBuffers in internal/memory_test.cc).
+  // An idle connection keeps no buffers, which would take 33 KB. Releasing the buffers takes a thirtieth of the time of
+  // a small request (ReleasedBuffers in internal/memory_test.cc).
   SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                             SSL_MODE_NO_AUTO_CHAIN);
   SSL_CTX_set_max_early_data(ssl, 0);
@@ -364,7 +364,7 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
         options.client_certificates == ClientCertificates::Required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | required, &internal::verified);
   }
-  // Each session stores the name of the context, because OpenSSL requires one if clients have certificates.
+  // Each session stores a name for the context, because OpenSSL requires this name if clients have certificates.
   constexpr unsigned char name[] = {'k', 'e', 'e', 'l'};
   SSL_CTX_set_session_id_context(ssl, name, sizeof name);
   // The server stores no sessions: clients keep them as tickets.

@@ -14,17 +14,17 @@
 // supports needs these suites. 0-RTT (whose data can be replayed), renegotiation and compression are off. A client
 // checks that the server's certificate is valid and was issued for the host, unless ServerCheck requires less.
 //
-// Errors:    make: NotFound and other codes of the errno for a file that cannot be read; InvalidArgument, with the name
-//            of the file, for its content: no certificate; a certificate that is damaged, has expired, is not valid
-//            yet, or did not issue the preceding certificate; a key that does not match, is encrypted or is too weak
-//            for the profile (security level 2, for RSA at least 2,048 bits); also for a file that is not a regular
-//            file.
+// Errors:    make: NotFound and other codes of the errno for a file that cannot be read. InvalidArgument, with the name
+//            of the file, for a file that is not a regular file or contains no certificate; for a certificate that is
+//            damaged, has expired, is not valid yet, or did not issue the preceding certificate; and for a key that
+//            does not match, is encrypted or is too weak for the profile (security level 2, for RSA at least 2,048
+//            bits).
 // Ownership: a value; copies share what was loaded. Connections keep the context with which they began, so a context
 //            can be replaced while connections are open. The text of a key is wiped after it was parsed; OpenSSL holds
 //            the key itself.
 // Threads:   any; copies may be used at the same time.
-// Cost:      make: file reads, some milliseconds. Copying a context copies only a pointer. If there are several
-//            certificates, each handshake compares the requested name with all of them.
+// Cost:      make() reads files and takes some milliseconds. Copying a context copies only a pointer. If there are
+//            several certificates, each handshake compares the requested name with all of them.
 // Time:      certificates are compared with the calendar of the current Host when a context is made and when a
 //            connection begins. The age of a resumed session is also measured by the calendar of the current Host.
 
@@ -99,7 +99,7 @@ struct ServerOptions {
   // client that does not use ALPN is accepted.
   std::vector<std::string> protocols = {};
   ClientCertificates client_certificates = ClientCertificates::Unwanted;
-  // The trusted issuers of client certificates; required unless no client certificates are requested.
+  // The trusted issuers of client certificates; required if client certificates are requested.
   Trust clients = {};
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
@@ -115,7 +115,8 @@ struct ServerOptions {
   // After this many records that were sent with one key, TLS 1.3 renews the keys of both directions (KeyUpdate),
   // because not every peer counts records. RFC 8446 §5.5 allows 2^24.5 records with AES-GCM. 0 counts as 1.
   std::uint32_t records_per_key = 1u << 24;
-  // A whole HTTP response, sent in clear text to a client that speaks HTTP without TLS before its connection is closed.
+  // A whole HTTP response in clear text. A client that speaks HTTP without TLS gets this response, and then its
+  // connection is closed.
   // Empty: no response is sent.
   std::string response_to_http = {};
 };
@@ -128,7 +129,7 @@ enum class ServerCheck : std::uint8_t {
   Nothing,    // The certificate is not checked.
 };
 
-// Trust and certificate of a client.
+// The trusted roots, the certificate and the limits of a client.
 struct ClientOptions {
   // The roots of servers' certificates.
   Trust trust = {};
@@ -138,9 +139,9 @@ struct ClientOptions {
   std::vector<std::string> protocols = {};
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
-  // The maximum number of sessions that are kept for resumption, for all hosts together; the oldest are dropped first.
-  // Once a host has a quarter of this number, its new sessions replace its own older sessions, so a server that sends a
-  // flood of tickets does not displace the sessions of other hosts. A ticket of more than 16 KiB is not kept.
+  // The maximum number of sessions, over all hosts, that are kept for resumption; the oldest sessions are dropped
+  // first. Once a host has a quarter of this number, its new sessions replace its own older sessions, so a server that
+  // sends a flood of tickets does not displace the sessions of other hosts. A ticket of more than 16 KiB is not kept.
   std::size_t sessions_max = 128;
   Duration handshake_timeout = Duration::seconds(10);
   // See ServerOptions::records_per_key.
@@ -152,12 +153,13 @@ struct CertificateFacts {
   std::string file;              // Empty: the certificate was given as text.
   std::string names;             // The certificate's names: DNS names and addresses, at most a few of them.
   std::int64_t valid_until = 0;  // Seconds since 1970.
-  std::int64_t ocsp_until = 0;   // When the OCSP response of the certificate expires; 0: there is no response.
-  // Why there is no OCSP response although one was configured: it is damaged, for another certificate, or too old.
+  std::int64_t ocsp_until = 0;   // The expiry time of the certificate's OCSP response; 0: there is no response.
+  // The reason why there is no OCSP response although one was configured: it is damaged, for another certificate, or
+  // too old.
   std::string ocsp_problem;
   // A fault that clients must tolerate in the other certificates of the file: a certificate that is present twice, that
   // issued none of the others, that has expired while a valid certificate with the same key is present, or that is out
-  // of the order of the chain. The file is sent unchanged. Empty: there is none.
+  // of the order of the chain. The file is sent unchanged. Empty: there is no such fault.
   std::string chain_problem;
 };
 

@@ -14,8 +14,8 @@ namespace keel::tls {
 namespace {
 
 constexpr Duration close_timeout = 10_s;
-// The number of bytes of one send that are encrypted before other connections continue: the same number that the engine
-// sends at a time for a plain send.
+// The number of bytes of one send that are encrypted before other connections continue; for a plain send, the engine
+// sends the same number of bytes at a time.
 constexpr std::size_t burst_bytes_max = 1 << 20;
 // The time for which handshakes may compute in an event-loop iteration before the remaining handshakes wait. The time
 // is shorter than the first step of a handshake (some 0.3 ms) and longer than an alert takes, so a burst of handshakes

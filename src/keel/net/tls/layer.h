@@ -6,9 +6,9 @@
 // For streams use connect(), accept() and Listener (net/tls/stream.h).
 //
 // Errors:    for an error of Records (net/tls/records.h), outcome() and the result of a send are -EPROTO, and
-//            Transport::error() returns the Error; likewise for a handshake that takes longer than its context allows
-//            (DeadlineExceeded). If the connection ends without close_notify, receiving ends with -EPROTO, but sending
-//            does not fail. Other errnos come from the engine.
+//            Transport::error() returns the Error; the same holds for a handshake that takes longer than its context
+//            allows (DeadlineExceeded). If the connection ends without close_notify, receiving ends with -EPROTO, but
+//            sending does not fail. Other errnos come from the engine.
 // Lifetime:  that of every TransportLayer.
 // Closing:   sends close_notify, and waits at most 10 s until it has been sent.
 // Memory:    that of Records, plus the 64 KiB of a large send that are encrypted at a time. While the transport is
@@ -132,10 +132,10 @@ class Layer final : public TransportLayer, public Link {
   std::optional<Error> why_;  // The error that -EPROTO stands for.
   io::Send* sending_ = nullptr;
   std::uint32_t part_ = 0;    // The first part of sending_ that is not encrypted.
-  std::size_t offset_ = 0;    // Encrypted bytes of part number part_.
-  std::uint64_t sealed_ = 0;  // Encrypted bytes of sending_ altogether.
+  std::size_t offset_ = 0;    // The number of encrypted bytes of the part with the index part_.
+  std::uint64_t sealed_ = 0;  // The total number of encrypted bytes of sending_.
   std::size_t burst_ = 0;     // Bytes encrypted in this event-loop iteration.
-  std::uint64_t flown_ = 0;   // Bytes on the wire from sends that the engine has completed.
+  std::uint64_t flown_ = 0;   // The number of encrypted bytes sent by completed sends of the engine.
   Buffer in_;                 // Bytes received while the transport was paused.
   Buffer flight_;
   Member<io::Receive, Layer, &Layer::received> receive_{*this};

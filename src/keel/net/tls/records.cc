@@ -242,7 +242,7 @@ struct Records::State {
     return failure->clone();
   }
 
-  // Whether `early` and `late` together contain the whole first record of a client, or something that is not a record.
+  // True if `early` and `late` together contain the whole first record of a client, or bytes that are not a record.
   // OpenSSL takes some 10 KiB for a connection, and 60 KiB more when it begins a handshake; a client that has sent
   // nothing, or only a byte, must not cost that much memory.
   static bool is_whole_record(std::string_view early, std::string_view late) noexcept {
@@ -327,8 +327,8 @@ struct Records::State {
     return failure->clone();
   }
 
-  // Call it before each record. If the keys are already being renewed, the call does nothing, and the next record tries
-  // again.
+  // Call renew_keys() before each record. If the keys are already being renewed, the call does nothing, and the next
+  // record tries again.
   void renew_keys() noexcept {
     if (SSL_version(ssl.get()) != TLS1_3_VERSION) return;
     if (SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED) == 1) sealed = 0;
@@ -349,12 +349,12 @@ struct Records::State {
   internal::Connection connection;
   std::string_view* wire = nullptr;  // The caller's bytes, during read().
   Buffer early;                      // On a server, the beginning of the first record, which OpenSSL reads first.
-  std::size_t early_taken = 0;       // How many bytes of `early` OpenSSL has read.
+  std::size_t early_taken = 0;       // The number of bytes of `early` that OpenSSL has read.
   Buffer out;
   std::optional<Error> failure;
   std::string identity;
-  int messages = 0;               // Handshake messages of the peer since its last data.
-  std::uint32_t sealed = 0;       // Records sent since this side's keys were last changed.
+  int messages = 0;               // The number of handshake messages that the peer has sent since its last data.
+  std::uint32_t sealed = 0;       // The number of records sent since this side's keys were last changed.
   bool has_first_record = false;  // A client does not wait for a first record.
   bool is_established = false;
   bool has_peer_finished = false;

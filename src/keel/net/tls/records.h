@@ -67,11 +67,12 @@ class Records {
   // Encrypts bytes from the front of `plain` and returns their number: fewer than all when output() is full. Requires
   // is_established().
   Result<std::size_t> write(std::string_view plain);
-  // Tells the peer that nothing more will be written (close_notify). Call it once; it has no effect before
+  // Tells the peer that nothing more will be written (close_notify). Call this function once; it has no effect before
   // is_established().
   void finish();
-  // Call it with an errno or 0 when the peer's bytes have ended. Returns success if has_peer_finished(), otherwise the
-  // error. On an established connection, write() still works afterwards.
+  // Call this function when the peer's bytes have ended: with the errno of the failed read, or with 0 at a normal end.
+  // Returns success if has_peer_finished(), otherwise the error. On an established connection, write() still works
+  // afterwards.
   Result<> ended(int number = 0);
 
   // The bytes to be sent, which the caller removes.
@@ -95,8 +96,8 @@ class Records {
   // these names; empty: the peer has no certificate or the certificate has no name.
   std::string_view peer_identity() const noexcept;
   // The "tls-server-end-point" of the server's certificate (RFC 5929 §4.1), which binds an authentication within the
-  // connection to that certificate; for a client whose connection is established. Empty: the certificate's signature
-  // has no hash (Ed25519).
+  // connection to that certificate; available on a client whose connection is established. Empty: the certificate's
+  // signature has no hash (Ed25519).
   std::string server_end_point() const;
   // For a server: the host that the client requested (SNI); empty: none.
   std::string_view server_name() const noexcept;

@@ -55,7 +55,7 @@ Task<Stream> connect(ClientContext context, std::string host, Stream plain);
 // `co_await stream.establish()`, after which connection_of() identifies the peer.
 Result<Stream> accept(const ServerContext& context, Stream plain);
 
-// The result of the handshake. Null: `stream` does not use TLS. The pointer is valid as long as the stream.
+// The result of the handshake. Null: `stream` does not use TLS. The pointer is valid as long as the stream exists.
 const Records* connection_of(const Stream& stream) noexcept;
 
 // Errors, memory, cost and cancellation are those of a keel::Listener.

@@ -53,7 +53,7 @@ struct TicketKeys::State {
   std::mutex mutex;
   std::deque<Key> keys;  // The newest key is the first.
 
-  // Returns the key that currently encrypts tickets. Call it under the lock.
+  // Returns the key that currently encrypts tickets. Hold the lock during the call.
   const Key& current() {
     const std::int64_t now = ticket_time();
     // The system clock may have been set back.

@@ -12,8 +12,8 @@
 // handshake erases the key, so that recorded connections can never be decrypted (with TLS 1.2; with TLS 1.3 each
 // connection has its own key anyway).
 //
-// Errors:    std::bad_alloc when memory runs out, or when no random numbers are available. load: InvalidArgument for a
-//            text that is not a result of save().
+// Errors:    std::bad_alloc when memory runs out, or when no random numbers are available. load() fails with
+//            InvalidArgument for a text that is not a result of save().
 // Ownership: a value; copies share the keys and their rotation.
 // Threads:   any.
 // Time:      the age of a key is measured by the calendar of the current Host.

@@ -382,7 +382,7 @@ Reply::~Reply() {
   give_back();
 }
 
-// Queues the encoded reply before the frames that were queued while it was encoded.
+// Puts the encoded reply into the queue, ahead of the frames that were queued while the reply was encoded.
 void Reply::give_back() noexcept {
   is_held_ = false;
   if (out_.empty()) return;

@@ -134,7 +134,7 @@ class Connection final : public Peer, public Link {
   enum class Phase : std::uint8_t {
     Greeting,  // The peer's hello has not arrived yet.
     Open,
-    Closing,  // The queue is being sent; then the connection waits until the peer closes its side.
+    Closing,  // The queue is being sent; after that, the connection waits until the peer closes its side.
     Ending,   // The operations of the transport are being cancelled.
     Closed,
   };
@@ -231,7 +231,7 @@ class Connection final : public Peer, public Link {
   BufferChain out_;
   Buffer batch_;
   Flight* flight_ = nullptr;
-  std::vector<Slot> slots_;  // Our requests, by id.
+  std::vector<Slot> slots_;  // This side's requests, by id.
   std::vector<std::uint32_t> free_slots_;
   List<CallCore> waiting_calls_;
   List<SendCore> waiting_sends_;

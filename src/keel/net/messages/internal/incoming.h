@@ -68,7 +68,7 @@ class Handling : public Link {
   virtual StartCore& start() noexcept = 0;
   virtual void destroy() noexcept = 0;
   virtual bool begin(const StartOptions& options) noexcept = 0;
-  virtual void finish() noexcept = 0;  // Replies, and notifies the connection, which destroys this object.
+  virtual void finish() noexcept = 0;  // Sends the reply, and notifies the connection, which destroys this object.
 
  protected:
   explicit Handling(Connection& connection) noexcept : connection_(connection), timer_(*this) {}

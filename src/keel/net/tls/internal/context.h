@@ -58,7 +58,7 @@ struct Context {
 struct Connection {
   const Context* context = nullptr;
   std::string host;              // The host that a client expects.
-  std::optional<Error> refusal;  // Why the peer's certificate was rejected.
+  std::optional<Error> refusal;  // The reason why the peer's certificate was rejected.
   bool has_new_session = false;  // The server has sent a ticket.
 
   static Connection& of(const SSL* ssl) noexcept { return *static_cast<Connection*>(SSL_get_app_data(ssl)); }

@@ -18,9 +18,9 @@ bool uses_pools() noexcept;
 // Frees all blocks that this thread keeps; for tests.
 void trim_pools() noexcept;
 
-// Counts a connection of the thread. Declare one PoolUse for each connection, before the connection's OpenSSL objects,
-// so that the PoolUse is destroyed after them. A connection that is destroyed on a thread other than the thread that
-// made it is counted on neither thread.
+// An object of this class counts one connection of the thread while the object exists. Declare one PoolUse for each
+// connection, before the connection's OpenSSL objects, so that the PoolUse is destroyed after them. A connection that
+// is destroyed on a thread other than the thread that made it is counted on neither thread.
 class PoolUse {
  public:
   PoolUse() noexcept;

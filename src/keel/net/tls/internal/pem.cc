@@ -219,7 +219,8 @@ class Chain {
   }
 
   const std::vector<CertificatePointer>& certificates_;
-  std::vector<bool> is_issuer_;    // This certificate issued the service's certificate or that of another issuer.
+  // This certificate issued the service's certificate, or the certificate of another issuer.
+  std::vector<bool> is_issuer_;
   std::vector<bool> is_repeated_;  // An equal certificate precedes this one.
 };
 

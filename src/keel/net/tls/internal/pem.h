@@ -24,7 +24,7 @@ struct Identity {
   KeyPointer key;
   std::string name;  // The name of the certificate's file, for messages.
   Staple staple;
-  std::string staple_problem;  // Why there is no OCSP response, although one was configured.
+  std::string staple_problem;  // The reason why there is no OCSP response, although one was configured.
 };
 
 // The whole content of `file`, or `bytes` if these are not empty; `kind` names the content in messages, such as "OCSP
