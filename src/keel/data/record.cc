@@ -483,7 +483,7 @@ Result<> Record::set(std::string_view path, const Input& value) {
   }
   // First checks whether the call can succeed, so that a failure changes nothing.
   const Value* there = nullptr;
-  bool is_there = true;  // Whether all of the path up to this step exists.
+  bool is_there = true;  // Whether the whole path up to this step exists.
   int depth = 0;
   std::string_view before;
   for (; !steps.has_ended(); ++depth) {
@@ -542,7 +542,7 @@ bool Record::remove(std::string_view path) {
   const Value* const there = at(path);
   if (there == nullptr) return false;
   Path steps(path);
-  std::size_t length = 0;  // The length of that part of the path that leads to the container.
+  std::size_t length = 0;  // The length of the part of the path that leads to the container.
   while (!steps.has_ended()) {
     length = steps.passed().size();
     steps.next();

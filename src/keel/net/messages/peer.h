@@ -78,7 +78,7 @@ struct PeerOptions {
   // up to queued_bytes_max bytes of payloads, and rejects further requests with ResourceExhausted. A held request may
   // therefore be handled after a one-way message that was sent later.
   std::size_t high_bytes = 256 * 1024;
-  // When at most this many bytes are queued, waiting sends and reading continue.
+  // When at most this many bytes are queued, the sends that wait continue, and reading continues.
   std::size_t low_bytes = 64 * 1024;
   // The number of queued bytes above which try_send() fails; a response that would exceed the limit closes the
   // connection.

@@ -68,7 +68,7 @@ struct PoolOptions {
   CircuitBreakerOptions breaker = {};
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  // Handlers for messages and requests of the servers. Null: the pool handles no messages or requests.
+  // Handlers for messages and requests from the servers. Null: the pool handles no messages or requests.
   const Handlers* handlers = nullptr;
   // tls::Layers, for TLS with the host names of the endpoints.
   TransportLayers* layers = nullptr;
@@ -121,7 +121,7 @@ class Pool {
   Task<> close();
 
   Stats stats() const noexcept;
-  // Unavailable: no target could be reached when requests last tried; the message says what is wrong with each target.
+  // Unavailable: the last requests could reach no target; the message says what is wrong with each target.
   Result<> check() const;
 
  private:

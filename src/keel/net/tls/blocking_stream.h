@@ -89,7 +89,7 @@ class BlockingStream {
   Buffer wire_;  // Received bytes that TLS has not read yet.
   Buffer in_;    // Decrypted bytes; the first `taken_` of them were read.
   std::size_t taken_ = 0;
-  bool is_cut_ = false;  // A write was sent only in part, so the peer could not decode anything sent after it.
+  bool is_cut_ = false;  // A write was sent only in part, so the peer could not decode any bytes sent after this part.
 };
 
 }  // namespace keel::tls

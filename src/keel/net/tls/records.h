@@ -16,7 +16,8 @@
 //            Unavailable for a connection that ends too early (ended()). ResourceExhausted when memory runs out. All
 //            errors are from_environment(); the message names the cause. After an error, every call returns that error
 //            again, and output() has the alert for the peer.
-// Ownership: keeps its context. `wire` and the bytes to be written are used only during the call.
+// Ownership: keeps the context with which it was made. `wire` and the bytes to be written are used only during the
+//            call.
 // Threads:   one.
 // Memory:    at most one record of the peer (16 KiB), one handshake message (100 KiB: certificates), and
 //            output_bytes_max plus one flight in output(): when output() is full, nothing is read or written until the

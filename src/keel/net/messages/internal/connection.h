@@ -213,9 +213,10 @@ class Connection final : public Peer, public Link {
   bool is_cancelling_send_ = false;
   bool has_large_frame_ = false;  // A session's frame has made the queue longer than queued_bytes_max.
   std::uint16_t running_messages_ = 0;
-  std::uint16_t waiting_messages_ = 0;  // How many of running_messages_ wait for the peer.
+  std::uint16_t waiting_messages_ = 0;  // The number of running_messages_ that wait for the peer.
   std::uint16_t next_stream_ = 0;
-  std::uint16_t pongs_due_ = 0;  // Pongs expected from the peer, which skips some pongs when it has much to send.
+  // The number of pongs expected from the peer, which skips some pongs when it has much to send.
+  std::uint16_t pongs_due_ = 0;
   std::uint32_t handlings_ = 0;
   std::uint32_t outstanding_ = 0;
   std::size_t response_bytes_ = 0;  // The approximate number of queued bytes that are responses.

@@ -68,12 +68,12 @@ class StreamState {
   bool is_handled_ = false;  // True while the handler that the stream was opened for is running.
   bool out_ended_ = false;
   bool in_ended_ = false;
-  bool is_abandoned_ = false;   // Abandoned by the peer.
-  bool has_abandoned_ = false;  // Abandoned by this side: incoming messages are dropped.
-  std::int64_t credit_;         // How many bytes this side may send.
-  std::int64_t allowed_;        // How many bytes the peer may send.
-  std::int64_t taken_ = 0;      // The bytes that were read since credit was last sent to the peer.
-  BufferChain in_;              // The received messages: the length and bytes of each.
+  bool is_abandoned_ = false;   // The peer accepts no more messages of the stream.
+  bool has_abandoned_ = false;  // This side accepts no more messages of the stream: incoming messages are dropped.
+  std::int64_t credit_;         // The number of bytes that this side may send.
+  std::int64_t allowed_;        // The number of bytes that the peer may send.
+  std::int64_t taken_ = 0;      // The number of bytes that were read since credit was last sent to the peer.
+  BufferChain in_;              // The received messages: for each message, its length and its bytes.
   Buffer scratch_;              // The first message, if it is in several pieces.
   std::optional<Error> in_error_;
   StreamSendCore* sender_ = nullptr;
