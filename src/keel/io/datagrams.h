@@ -12,7 +12,7 @@
 //
 // Errors:   the functions return errno values; system_datagram() has the errors of Engine::open_datagram().
 // Lifetime: the datagrams that show() returns are valid until the next read() of their batch.
-// Threads:  any; each batch and each operation on one thread at a time.
+// Threads:  any; only one thread at a time may use a batch or an operation.
 // Cost:     one system call receives up to 16 datagrams that have arrived, and one system call sends up to 64. A batch
 //           reserves 1 MiB of address space; only the pages that are touched take memory.
 // Source:   recvmmsg(2), sendmmsg(2), udp(7): UDP_SEGMENT and UDP_GRO.

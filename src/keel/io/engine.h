@@ -7,9 +7,9 @@
 //
 // Threads: all calls on the owning thread, except wake(), which any thread may call.
 // Errors:  operations report in Op::result; set-up calls return Result.
-// Cost:    uring: one io_uring_enter per event-loop iteration for everything that is submitted and completed in that
-//          iteration. epoll: one epoll_wait per iteration, one recv per readable event, one send per Send that does not
-//          have to wait.
+// Cost:    on io_uring, one io_uring_enter per event-loop iteration for everything that is submitted and completed in
+//          that iteration. On epoll, one epoll_wait per iteration, one recv per readable event, one send per Send that
+//          does not have to wait.
 
 #pragma once
 

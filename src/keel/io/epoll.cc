@@ -174,7 +174,7 @@ class EpollEngine final : public SystemEngine {
   void close(int fd) noexcept override {
     Descriptor& at = descriptors_.at(fd);
     KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor with a pending operation cannot be closed");
-    // Without this, epoll would still watch the socket after close() if another process shares it.
+    // Without remove(), epoll would still watch the socket after close() if another process shares the socket.
     if (at.listens) remove(fd, at);
     const std::uint32_t generation = at.generation + 1;
     at = Descriptor{};
@@ -278,7 +278,7 @@ class EpollEngine final : public SystemEngine {
     if (at.in != nullptr || at.registered) return complete_later(op, -EBUSY);
     at.in = &op;
     epoll_event event{};
-    event.events = static_cast<std::uint32_t>(op.events);  // EPOLLIN equals POLLIN, and so on: poll(2), epoll_ctl(2).
+    event.events = static_cast<std::uint32_t>(op.events);  // Each EPOLL… flag equals its POLL… flag: poll(2).
     event.data.u64 = key_of(op.fd, at);
     ++system_calls_;
     at.registered = epoll_ctl(epoll_, EPOLL_CTL_ADD, op.fd, &event) == 0;

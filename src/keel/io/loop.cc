@@ -161,8 +161,8 @@ bool Loop::offer_after(Job& job, Duration delay) noexcept {
 }
 
 // Every thread that posts calls this, even if the queue was not empty: the wake-up by the thread that posted first may
-// still wait for the end of that worker's iteration. For all jobs that are posted before this loop checks its queue,
-// the engine is woken only once.
+// still wait for the end of that thread's own iteration. For all jobs that are posted before this loop checks its
+// queue, the engine is woken only once.
 void Loop::wake_for_posted() noexcept {
   if (current_loop != nullptr && current_loop->turning_) {
     current_loop->engine_->wake_other(*engine_);

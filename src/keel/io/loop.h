@@ -2,8 +2,9 @@
 //
 // In an iteration (one call of turn()) the loop runs posted jobs, fires due timers, and then lets the engine submit
 // operations, wait, and call done() for each completion. Deferred jobs run before the engine waits, and again before
-// posted jobs. While a loop runs it is the thread's Host and its Executor: now() is the time at which the completions
-// of this iteration were collected, timers are on the loop's wheel, and post() wakes the loop from any thread.
+// posted jobs. While a loop runs, it is the thread's Host and the thread's Executor: now() is the time at which the
+// completions of this iteration were collected, timers are on the loop's wheel, and post() wakes the loop from any
+// thread.
 //
 // A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped, the job stays on
 // the wheel; the end of the loop discards it (Executor::discards), on the thread that ends the loop.
@@ -88,8 +89,8 @@ class Loop final : public Executor, public Host {
   // The number of iterations so far; metrics read this number on the loop's thread.
   std::uint64_t turns() const noexcept { return turns_; }
   int timers() const noexcept { return wheel_.running(); }
-  // The time when the current iteration had collected its completions; Instant() while the loop waits for more.
-  // May be called on any thread.
+  // The time at which the current iteration had collected its completions; Instant() while the loop waits for more. May
+  // be called on any thread.
   Instant busy_since() const noexcept { return Instant::from_ns(busy_since_ns_.load(std::memory_order_relaxed)); }
 
   // Makes this loop the thread's current host and executor for a scope. Used by run() and by the simulation.

@@ -172,8 +172,8 @@ struct Accept : Op {
 // success (INT32_MAX when it is more); after an error it is unknown how much the peer has received. At most 1 MiB of a
 // large send is sent in one iteration. An owner that has nothing to do after the completion may set `unhurried` before
 // each submit(): done() may then be delayed until another operation completes, a timer fires or a wake-up arrives,
-// which saves io_uring a system call that would only report this completion. When the peer does not take the bytes
-// immediately, and on other engines, `unhurried` has no effect.
+// which saves io_uring a system call that would only report this completion. `unhurried` has no effect on engines other
+// than io_uring, or if the peer does not take the bytes immediately.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.
@@ -240,9 +240,9 @@ struct Open : FileOp {
   const char* path = nullptr;        // In.
   int flags = 0;                     // In: the flags of open(2); O_CLOEXEC is added.
   std::uint32_t permissions = 0644;  // In: permissions of a created file, before the process's umask is applied.
-  // In: `path` is looked up from the folder `fd` and must not lead out of it, by "..", a link or a leading slash:
-  // -EXDEV (openat2(2), RESOLVE_BENEATH). The file is opened only for reading. If O_NOFOLLOW is in `flags`, no part of
-  // `path` may be a link: -ELOOP.
+  // In: `path` is looked up from the folder `fd` and must not lead out of it, by "..", a link or a leading slash;
+  // otherwise the result is -EXDEV (openat2(2), RESOLVE_BENEATH). The file is opened only for reading. If O_NOFOLLOW is
+  // in `flags`, no part of `path` may be a link: -ELOOP.
   bool beneath = false;
   EngineRoom<24> how_room;
 };

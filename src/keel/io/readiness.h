@@ -17,7 +17,7 @@
 // Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without notifying
 //           Keel. Only one wait at a time may use a descriptor.
 // Cancel:   a cancelled wait changes nothing on the descriptor, and may be repeated.
-// Cost:     io_uring: no separate system call; epoll: two system calls per wait. No heap.
+// Cost:     on io_uring, no separate system call; on epoll, two system calls per wait. No heap.
 
 #pragma once
 

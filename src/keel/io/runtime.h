@@ -50,7 +50,7 @@ class Runtime {
   const EngineChoice& engine() const noexcept { return choice_; }
   Loop& loop(int worker) noexcept;
 
-  // Starts the threads and waits until each loop runs. After an error no thread is left.
+  // Starts the threads and waits until each loop runs. If it returns an error, it leaves no thread running.
   Result<> start();
   // Runs `f` on every worker's own thread, one worker after the other, and returns when all calls have returned. Call
   // it between start() and stop(): afterwards no thread would run `f`.

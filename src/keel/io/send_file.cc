@@ -15,8 +15,8 @@
 namespace keel::io {
 namespace {
 
-// How many bytes of a file a worker sends before other connections get their turn: reading these bytes from the disk
-// blocks the worker.
+// The number of bytes of a file that a worker sends before other connections get their turn: reading these bytes from
+// the disk blocks the worker.
 constexpr std::uint64_t share_bytes = 256 * 1024;
 
 // sendfile(2) has no MSG_NOSIGNAL, so SIGPIPE is blocked during the call, and a SIGPIPE that the call has raised is

@@ -20,7 +20,8 @@
 
 namespace keel::io {
 
-// The outcome of one call: `op` is complete and op.result is set, the socket is full, or more bytes can be sent.
+// The outcome of one call. Last: `op` is complete and op.result is set. Waits: the socket is full. More: more bytes can
+// be sent.
 enum class Share : std::uint8_t { Last, Waits, More };
 
 // Sends at most 256 KiB, and adds to `system_calls` the number of system calls that this function makes. `op` is not

@@ -3,10 +3,10 @@
 //   KEEL_TRY_VOID(stream.set_options({.keep_alive = io::KeepAlive{.idle = 30_s}, .user_timeout = 20_s}));
 //   int bytes = *stream.options().receive_buffer_bytes;
 //
-// When setting, options without a value are left unchanged. When reading, options that the socket does not have (for a
-// Unix socket, all except the buffers) have no value. Accepted connections inherit some options of ListenOptions,
-// without a system call per connection. Other options may be set on the descriptor: native_handle() of a stream, a
-// listener or a socket for datagrams.
+// set_options() leaves options without a value unchanged. In the result of options(), an option that the socket does
+// not have (for a Unix socket, all except the buffers) has no value. Accepted connections inherit some options of
+// ListenOptions, without a system call per connection. Other options may be set on the descriptor: native_handle() of a
+// stream, a listener or a socket for datagrams.
 //
 // Errors:  InvalidArgument for a value out of range, Unsupported for an option that the socket does not have, NotFound
 //          for an interface that does not exist. After NotFound, the options that precede the failing option in
@@ -43,8 +43,8 @@ struct SocketOptions {
   // Closing drops unsent bytes and resets the connection, which leaves nothing in TIME_WAIT. Use it against peers that
   // misbehave. Only for TCP.
   std::optional<bool> reset_on_close = {};
-  // SO_SNDBUF and SO_RCVBUF; once set, the buffers no longer grow automatically. The kernel adds its own overhead and
-  // reports the sum, which is about twice the value that was set.
+  // SO_SNDBUF and SO_RCVBUF; a buffer whose size was set no longer grows automatically. The kernel adds its own
+  // overhead and reports the sum, which is about twice the value that was set.
   std::optional<int> send_buffer_bytes = {};
   std::optional<int> receive_buffer_bytes = {};
   // IP_TTL, IPV6_UNICAST_HOPS: the maximum number of routers that a packet may pass, 1 to 255; usually 64. This option
@@ -108,7 +108,7 @@ struct ListenOptions {
   // the same bytes may arrive twice, so use it only for requests that may be repeated. With 0, or where the system does
   // not allow Fast Open (net.ipv4.tcp_fastopen & 2), connections are made as usual.
   int fast_open = 0;
-  // For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may connect). The permissions
+  // The permissions of a Unix socket with a path, as for chmod(2) (0660: owner and group may connect). The permissions
   // do not depend on the umask, and hold from the moment when the socket exists. 0: the permissions that the umask
   // leaves. InvalidArgument for a Unix socket without a path, to which every process may connect; ignored for TCP.
   std::uint32_t socket_mode = 0;

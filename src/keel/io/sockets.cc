@@ -57,7 +57,7 @@ const char* path_of(const Address& address) noexcept {
 
 // Locks the folder of a Unix socket's path, from the check for an existing socket until the new socket is listening.
 // Without the lock, the second of two processes that find the same abandoned socket would remove the socket of the
-// first; and a socket that is bound but not yet listening looks abandoned.
+// first. A socket that is bound but not yet listening looks abandoned, too.
 class FolderLock {
  public:
   explicit FolderLock(const Address& address) {
@@ -259,7 +259,7 @@ Result<int> system_datagram(const DatagramOptions& options) {
 }
 
 Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files) {
-  files.reserve(files.size() + 1);  // If this throws, no descriptor has to be closed yet.
+  files.reserve(files.size() + 1);  // If reserve() throws, no descriptor has to be closed yet.
   if (options.inherited >= 0) {
     const int copy = fcntl(options.inherited, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return Error::from_errno("dup", errno);

@@ -40,8 +40,8 @@ class Sockets {
   virtual SocketOptions options(int fd) = 0;
   // Starts or stops receiving datagrams for the multicast `group` (its port is ignored) through `interface`
   // (if_nametoindex(3); 0: the interface of the group's scope, or the one that the system's routes select).
-  // InvalidArgument: `group` is not a multicast address; AlreadyExists: the socket is already a member; NotFound: the
-  // socket is not a member, or there is no such interface; Unsupported: the socket is a Unix socket.
+  // InvalidArgument if `group` is not a multicast address; AlreadyExists if the socket is already a member; NotFound if
+  // the socket is not a member, or if there is no such interface; Unsupported for a Unix socket.
   virtual Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) = 0;
   // After this call no new connection to `listener` can begin, but handshakes that have begun still complete, and their
   // connections can be accepted until close(). TCP: the first packet of a new connection is dropped without a response,
@@ -71,7 +71,7 @@ class Sockets {
   // the connection has failed the number is meaningless.
   virtual std::uint64_t unacknowledged(int fd) noexcept = 0;
   // How long ago the kernel received the last bytes of a connection, whether they were read or not, with the precision
-  // of the kernel's tick (about 4 ms). Zero if unknown, in the same cases as the number of acknowledged(), and in the
+  // of the kernel's tick (about 4 ms). Zero for a Unix socket, for a socket without TCP_INFO (tcp(7)), and in the
   // simulation, where no bytes wait in a kernel.
   virtual Duration last_came(int /*fd*/) noexcept { return {}; }
   // Whether the kernel holds bytes that no receive has delivered yet, or the end of a connection that no receive has

@@ -50,7 +50,7 @@ struct StallWatch::State {
     pid_t thread = 0;
     // The beginning of the worker's iteration, as seen at the last check; Instant(): the worker was waiting.
     Instant turn = {};
-    // The part of the duration of that iteration in which the watching thread was not run; this part does not count.
+    // The part of the duration of that iteration in which the watching thread did not run; this part does not count.
     Duration excused = {};
     Duration next = {};  // The duration at which the stall is reported next.
     bool is_stalled = false;

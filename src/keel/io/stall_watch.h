@@ -6,8 +6,8 @@
 // Code that computes or blocks on a worker stops everything else on that worker. A separate thread checks the workers
 // twice per `bound`. When a loop has been in the same iteration for longer than `bound`, the watching thread calls
 // `tell`. The watching thread calls `tell` again each time the duration has doubled, and at the end of the iteration.
-// Time in which the watching thread itself was not run (the process was stopped, the machine overloaded) does not
-// count.
+// Time during which the watching thread itself did not run (because the process was stopped or the machine was
+// overloaded) does not count.
 //
 // Threads:  made, destroyed and called on a thread that is not a worker. `tell` is called on the watch's own thread.
 // Lifetime: the runtime must outlive the watch, must have started before the watch is made, and must be stopped after

@@ -32,13 +32,13 @@ constexpr std::uint64_t unsent_tag = 7;
 constexpr std::uint64_t own_bits = 7;
 constexpr int unsent_shift = 3;
 // The code of IORING_OP_BIND (Linux 6.11), which liburing 2.3 does not know. A kernel with IORING_OP_BIND also sends a
-// message for a ring with deferred task work to the thread of that ring, because Linux does this since 6.10. Earlier
-// kernels pass such a message in another way, which is not used here.
+// message for a ring with deferred task work to the thread of that ring, because Linux does this since 6.10. Kernels
+// before 6.10 pass a message for a ring with deferred task work in another way, which Keel does not use.
 constexpr int bind_code = 56;
 
-// liburing maps and unmaps a ring by system calls that ThreadSanitizer does not see, so ThreadSanitizer takes a new
-// ring at the address of an earlier one for the same memory. This function tells ThreadSanitizer that each ring ended
-// before any later ring began.
+// liburing maps and unmaps a ring by system calls that ThreadSanitizer does not see, so ThreadSanitizer believes that a
+// new ring at the address of an earlier ring is the same memory. This function tells ThreadSanitizer that each ring
+// ended before any later ring began.
 void order_rings() {
 #if KEEL_THREAD_SANITIZER
   static std::atomic<int> rings = 0;

@@ -105,7 +105,7 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
     arm_poll(op, POLLIN);
     return;
   }
-  // This header only states the sizes of the name and of the control data; the remainder of the buffer is for the
+  // This header states only the sizes of the name and of the control data; the remainder of the buffer is for the
   // payload. MSG_TRUNC makes the kernel report the whole length of the payload.
   auto& message = op.message_room.make<msghdr>();
   message.msg_namelen = sizeof(sockaddr_storage);

@@ -63,10 +63,10 @@ void UringEngine::release(Held held) noexcept {
   }
 }
 
-// For all bytes that have arrived for a socket, the kernel posts completions together, for 33 buffers or more, before a
-// pause can stop the receive. Without a limit, a peer that sends faster than this side reads would therefore occupy
-// half a MiB of buffers. Since Linux 6.17 an entry states after how many bytes its receive ends, in a field that
-// earlier kernels reject. A receive on an invalid descriptor shows whether this kernel rejects the field.
+// The kernel posts the completions for all bytes that have arrived for a socket together. They may fill 33 buffers or
+// more before a pause can stop the receive. Without a limit, a peer that sends faster than this side reads would
+// therefore occupy half a MiB of buffers. Since Linux 6.17 an entry states after how many bytes its receive ends, in a
+// field that earlier kernels reject. A receive on an invalid descriptor shows whether this kernel rejects the field.
 Result<> UringEngine::probe_receive_limit() {
   const std::uint32_t limit = std::max(waiting_max * buffers_.bytes(), limit_bytes_min);
   io_uring_sqe* sqe = entry();

@@ -40,7 +40,7 @@ class Registry;
 
 namespace keel {
 
-// The limits of running and waiting calls, and of the wait.
+// The limits on running calls, on waiting calls, and on the time that a call waits.
 struct BulkheadOptions {
   std::size_t running_max = 16;  // Concurrent calls, 1 or more.
   std::size_t waiting_max = 64;  // Calls that may wait in addition to the concurrent calls; 0: no call waits.

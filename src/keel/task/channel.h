@@ -9,8 +9,8 @@
 // If the capacity is 0, send() completes when a receiver has taken the value. Senders and receivers wait in the order
 // of their arrival; each value goes to one receiver.
 //
-// Errors:   send(): Cancelled once the channel is closed, also for senders that are already waiting; the value stays
-//           with the sender.
+// Errors:   send() fails with Cancelled once the channel is closed, also for senders that are already waiting; the
+//           value stays with the sender.
 // Threads:  one loop.
 // Lifetime: outlives the tasks that wait (checked); values that were not received are destroyed with the channel.
 // Cancel:   Cancelled or DeadlineExceeded. A send that ends with Cancelled or DeadlineExceeded has not sent its value,
@@ -156,7 +156,8 @@ class Channel {
     slot(size_++).emplace(std::move(value));
     return true;
   }
-  // Returns a value that its receiver could not take: it is received next, after values that were returned before.
+  // Puts back a value that its receiver could not take: the value is received next, but after values that were put back
+  // earlier.
   void put_back(T& value) noexcept {
     if (give(value)) return;
     if (size_ == slot_count_) make_room();

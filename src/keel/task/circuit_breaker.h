@@ -25,7 +25,7 @@
 // Errors:   Unavailable, "the circuit is open: …", when the call was not admitted; the function was then not called.
 // Lifetime: outlives its runs and calls (checked). A temporary closure is copied, and may capture only references and
 //           plain values; store any other closure in a variable that outlives the run.
-// Threads:  one loop; the caller provides the time to admit() and to the outcomes.
+// Threads:  one loop; the caller passes the time to admit(), succeeded() and failed().
 // Cancel:   the call is stopped.
 // Cost:     O(1); run() takes a frame from the task pool; no heap.
 

@@ -8,8 +8,8 @@
 // Cancel:  a job that has not begun is cancelled, and the await ends with the reason. If the job is already running,
 //          the await waits until the job has ended, so that the objects to which the job's callable refers may live in
 //          the awaiting task.
-// Threads: the task is on a serial executor: a loop, a SerialExecutor (checked). On a thread pool, call get() of the
-//          handle instead of awaiting it; get() itself runs a job that has not begun.
+// Threads: the task is on a serial executor, such as a loop or a SerialExecutor (checked). On a thread pool, call get()
+//          of the handle instead of awaiting it; get() itself runs a job that has not begun.
 // Cost:    in addition to the job, one job posted back to the loop; no allocation.
 
 #pragma once

@@ -80,8 +80,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
 
   // The context below which this one was opened; null: none.
   Context* parent() const noexcept { return parent_; }
-  // Used by reports, on the home: the coroutine (null: a scope or group), the operation that its chain waits for, and
-  // the contexts below this one.
+  // Reports call the next three functions on the home executor. They give the coroutine (null for a scope or group),
+  // the operation that its chain waits for, and the contexts below this one.
   const void* code() const noexcept { return code_; }
   const Leaf* leaf() const noexcept { return leaf_; }
   template <class F>

@@ -19,7 +19,7 @@ struct Trampoline::State {
   bool ended_here = false;   // The frame that was being started ended without suspending.
   bool draining = false;
   int deferring = 0;
-  Job* woken = nullptr;  // The woken leaves that the trampoline below in the stack resumes, oldest first.
+  Job* woken = nullptr;  // The woken leaves, oldest first. The trampoline further down the stack resumes them.
   Job* woken_last = nullptr;
 };
 

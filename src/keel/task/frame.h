@@ -49,8 +49,8 @@ class Trampoline {
 
   // The frame whose body runs on this thread, or null.
   [[gnu::noinline]] static Frame* current() noexcept;
-  // Runs the task that `leaf` woke, now or in the next iteration of the trampoline below in the stack. False: the leaf
-  // must be posted.
+  // Runs the task that `leaf` woke: either now, or in the next iteration of the trampoline further down the stack.
+  // False: the leaf must be posted.
   [[gnu::noinline]] static bool queue(Leaf& leaf) noexcept;
   // Continues the frame from a posted job.
   [[gnu::noinline]] static void arrive(Leaf& leaf) noexcept;

@@ -5,8 +5,8 @@
 //   Gate::Pass pass = co_await gate.enter();         // each piece of work, for as long as it lasts
 //   co_await gate.close();                           // rejects newcomers, completes when no pass is left
 //
-// Errors:   enter(): Cancelled once close() was called. close(): Cancelled or DeadlineExceeded when the waiting task is
-//           stopped; the gate stays closed, passes stay valid, and close() may be awaited again.
+// Errors:   enter() fails with Cancelled once close() was called. close() fails with Cancelled or DeadlineExceeded when
+//           the waiting task is stopped; the gate stays closed, passes stay valid, and close() may be awaited again.
 // Threads:  one loop.
 // Lifetime: outlives its passes and the tasks that wait (checked).
 // Cost:     O(1), no allocation.

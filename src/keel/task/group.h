@@ -7,9 +7,10 @@
 // Arguments are tasks or operations of the same expression. The tasks are started in the order of the arguments, and
 // each runs until it ends or first waits; no task outlives the await.
 //
-// Result:  all: a tuple of the values (std::monostate for void). any: the value of the first task that succeeds.
-// Errors:  all: the first error, after which the other tasks are stopped and waited for. any: the first error, if all
-//          tasks failed; Cancelled or DeadlineExceeded, if the group was stopped.
+// Result:  all() yields a tuple of the values (std::monostate for void), and any() yields the value of the first task
+//          that succeeds.
+// Errors:  all() fails with the first error, after the other tasks were stopped and waited for. any() fails with the
+//          first error if all tasks failed, and with Cancelled or DeadlineExceeded if the group was stopped.
 // Dropped: the values that the other tasks of any(), or the successful tasks of a failed all(), yielded before the end
 //          of the group. A result for which a task of the group was still waiting is not lost: a Channel keeps the
 //          value, and a Semaphore the permit, that it gave to a task that had not continued yet. A bug (base/bug.h)

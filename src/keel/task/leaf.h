@@ -15,13 +15,13 @@
 //   };
 //
 // Before the operation has begun, start() may throw a Bug (base/bug.h) with the place(); the await then throws that
-// Bug. The order of events: first start(), once; if start() returned false, then wake(), exactly once and never inside
-// start(); then take(), once; then the object is destroyed. cancel() may be called at most once between start() and
-// wake(), and may call wake() itself. When the task's context was stopped or is past its deadline, start() is not
-// called at all and the await ends with the reason, unless the leaf was made with `WhenStopped::Begins`. A result
-// Cancelled becomes DeadlineExceeded when the deadline was the reason for the stop.
+// Bug. The order of events: start() is called once; if start() returned false, wake() is called exactly once, and never
+// inside start(); after that, take() is called once, and the object is destroyed. cancel() may be called at most once
+// between start() and wake(), and may call wake() itself. When the task's context was stopped or is past its deadline,
+// start() is not called at all and the await ends with the reason, unless the leaf was made with `WhenStopped::Begins`.
+// A result Cancelled becomes DeadlineExceeded when the deadline was the reason for the stop.
 //
-// An operation class of which many objects wait at the same time may have
+// An operation class of which many objects wait at the same time may have this function:
 //
 //   bool failed() const noexcept;                    // after completion, before take(): it will give an error
 //
@@ -29,8 +29,8 @@
 // frame needs no room for the Result. For an operation that yields nothing, take() must be called only if the operation
 // failed.
 //
-// Threads: start(), wake(), take() and cancel() on the executor that awaits. An operation that completes on another
-//          thread first posts a Job to that executor, and the Job calls wake().
+// Threads: start(), wake(), take() and cancel() are called on the executor that awaits. An operation that completes on
+//          another thread first posts a Job to that executor, and the Job calls wake().
 // Cost:    wake() from a loop resumes the task immediately; from inside another task, wake() posts to the executor.
 
 #pragma once
@@ -111,8 +111,8 @@ class Leaf {
   };
   union {
     WhileWaiting waiting_;
-    // Posted, or put into the trampoline's queue, when the operation is complete. The first member, so that a Leaf and
-    // its Job have the same address.
+    // The job is posted, or put into the trampoline's queue, when the operation is complete. It is the first member, so
+    // that a Leaf and its Job have the same address.
     Job job_;
   };
   const Kind* kind_ = nullptr;

@@ -53,8 +53,8 @@ void erase_all(std::string& text, std::string_view what) {
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos;) text.erase(at, what.size());
 }
 
-// Returns "keel::as_task" for "_ZN4keel7as_taskITk…": Clang gives such a name to a constrained template, and this
-// library cannot demangle the whole name.
+// Returns "keel::as_task" for "_ZN4keel7as_taskITk…": Clang gives a constrained template a mangled name of this form,
+// which this library cannot demangle completely.
 std::string nested_name(std::string_view mangled) {
   std::string text;
   for (std::size_t at = 3; at < mangled.size() && mangled[at] >= '1' && mangled[at] <= '9';) {

@@ -50,7 +50,7 @@ struct LiveTask {
   int frame_count = 0;
   bool is_cut = false;                        // Whether the chain has more than frames_max coroutines.
   const std::type_info* operation = nullptr;  // The operation that the task waits for, if any.
-  Instant since;                              // The time since which the task waits.
+  Instant since;                              // The time at which the task began to wait.
   Instant deadline = Instant::never();
 
   // The chain as text, such as "query (pool.cc:80) < load (page.cc:12)".

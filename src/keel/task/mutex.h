@@ -4,8 +4,8 @@
 //   Mutex writing;
 //   Mutex::Lock lock = co_await writing.lock();                 // held until it is destroyed
 //
-// Between two awaits of a task nothing else runs on its loop, so code without awaits needs no lock. Not recursive: a
-// task that locks a mutex which it already holds waits for itself until it is stopped.
+// Between two awaits of a task, nothing else runs on the task's loop, so code without awaits needs no lock. Not
+// recursive: a task that locks a mutex which it already holds waits for itself until it is stopped.
 //
 // Errors, threads, lifetime, cost: semaphore.h.
 

@@ -14,9 +14,9 @@
 // checkpoint()         lets everything else that waits on this executor run once; ends the task when it was asked to
 //                      stop.
 //
-// On a pool a task may await tasks, resume_on and checkpoint; timers, scopes, groups and sockets belong to its loop.
-// A stop does not interrupt a task on a pool; long computations poll this_task().stop. When a task ends on an executor
-// other than its parent's, the parent still continues on its own executor.
+// On a pool, a task may await tasks, resume_on and checkpoint, but not timers, scopes, groups and sockets, which belong
+// to the task's loop. A stop does not interrupt a task on a pool; long computations poll this_task().stop. When a task
+// ends on an executor other than its parent's, the parent still continues on its own executor.
 //
 // Cost: one post, no allocation.
 

@@ -27,10 +27,10 @@
 // The separate Task must not pass references to its own locals to the children. If nothing else runs concurrently with
 // the children, use all() (task/group.h) instead of a Scope.
 //
-// Errors:   a child's error does not stop the other children. join() reports the first error, without errors of
-//           children spawned with OnError::Ignore, and without Cancelled after stop(). If join() does not report a bug
-//           (because the error is ignored, is not the first, or comes after the last join()), the bug is logged and
-//           counted (observe/unhandled.h).
+// Errors:   a child's error does not stop the other children. join() reports the first error, but ignores errors of
+//           children spawned with OnError::Ignore, and Cancelled after stop(). If join() does not report a bug (because
+//           the error is ignored, is not the first, or comes after the last join()), the bug is logged and counted
+//           (observe/unhandled.h).
 // Threads:  the loop where the declaring task began.
 // Lifetime: a local variable of a coroutine.
 // Cancel:   children are stopped with the declaring task; join() still waits for all children, then ends with the

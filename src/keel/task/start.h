@@ -13,7 +13,7 @@
 // outside of the task's frame. Therefore the function `done` may take the result, begin the Start again or destroy it.
 //
 // Ownership: intrusive; owns the task's frame from begin() to take(). Immovable.
-// Lifetime:  to destroy a Start whose task still runs aborts the process; call stop() first, and wait until done is
+// Lifetime:  destroying a Start whose task still runs aborts the process; call stop() first, and wait until done is
 //            called.
 // Threads:   one serial executor; no executor is needed when the task never leaves this thread.
 // Cost:      one frame from the pool, no heap; task_bench has the figures.
@@ -89,7 +89,7 @@ class Start : public StartCore {
     hold(task.release());
     return begin_held(options.stop != nullptr ? &options.stop->context() : nullptr, options, done);
   }
-  // Begins the held task below `parent`: for groups of tasks.
+  // Begins the held task below `parent`; groups of tasks use this function.
   bool begin_in(Context& parent, Instant deadline, Done done) noexcept {
     return begin_held(&parent, {.deadline = deadline}, done);
   }
@@ -97,7 +97,7 @@ class Start : public StartCore {
   // Returns the held task, which was not started.
   Task<T> release() noexcept { return Task<T>(static_cast<Promise<T>&>(give_back())); }
 
-  // Returns the result, once, after the end; frees the frame.
+  // Call it once, after the task has ended: returns the result and frees the frame.
   Result<T> take() noexcept {
     KEEL_CHECK(has_ended(), "a result can be taken only once, after its task has ended");
     Result<T> result = static_cast<Promise<T>*>(frame())->take_result();

@@ -15,10 +15,10 @@
 //
 // For each mistake in the use of tasks, the compiler prints one sentence (tests/mistakes).
 //
-// Result:    T, moved out once. An exception that leaves the body becomes the error (Error::from_exception()): a Bug
-//            (base/bug.h) or another exception becomes Code::Internal, std::bad_alloc Code::ResourceExhausted. An
-//            exception that leaves the block of a Scope with running tasks ends the process, because those tasks may
-//            still use the locals that it destroys.
+// Result:    T, moved out once. An exception that leaves the body becomes the error (Error::from_exception()):
+//            std::bad_alloc becomes Code::ResourceExhausted, and a Bug (base/bug.h) or any other exception becomes
+//            Code::Internal. An exception that leaves the block of a Scope with running tasks ends the process, because
+//            those tasks may still use the locals that the exception destroys.
 // Ownership: a Task is lazy and immovable: it is awaited in the expression that made it, or passed to a Scope, Start or
 //            group. The frame comes from the thread's pool (base/pool.h).
 // Lifetime:  parameters are taken by value unless the caller awaits the task immediately. Do not use a lambda with
@@ -464,8 +464,8 @@ class PromiseCore : public Frame {
   }
   ThisTaskAwait await_transform(ThisTask) noexcept { return ThisTaskAwait(*this); }
 
-  // Expressions that are written by mistake, with a message for each. The overload also takes a place, because without
-  // it GCC finds the call ambiguous.
+  // Expressions that are written by mistake, with a message for each. The overload also takes a place, because
+  // otherwise GCC finds the call ambiguous.
   internal::NotAwaited await_transform(internal::NotAwaited, Place = {}) noexcept { return {}; }
   template <class U>
   auto await_transform(Task<U>& task, Place = {}) noexcept {

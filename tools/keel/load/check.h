@@ -36,7 +36,7 @@ struct Check {
   bool has_body(std::string_view received, Arena& arena) const;
 };
 
-// Reads "user.name=Ada"; InvalidArgument: the text has no '=', or nothing before the '='.
+// Reads "user.name=Ada"; InvalidArgument if the text has no '=', or nothing before the '='.
 Result<Check::Member> parse_member(std::string_view text);
 
 }  // namespace keel::load

@@ -2,8 +2,8 @@
 //
 // While the connection has room for outstanding requests, it sends the generator's requests; it reads the responses
 // without copying them. All requests that become due in one call are sent with one write. After a failure, the
-// connection reports the kind of failure to the generator and is reopened: immediately if it had received a response
-// before, else after a pause.
+// connection reports the kind of failure to the generator and is reopened: immediately if the connection had already
+// received a response, otherwise after a pause.
 //
 // Threads:  the thread of the generator's loop.
 // Lifetime: is_closed() must be true before the connection is destroyed.

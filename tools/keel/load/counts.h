@@ -55,7 +55,7 @@ struct Counts {
   // Latency is measured from a request's intended time in an open loop, and from the time when the request was sent in
   // a closed loop.
   Histogram latency;
-  Histogram service;       // From the time when the request was sent.
+  Histogram service;       // Latency from the time when the request was sent.
   Histogram other_status;  // Like `latency`, but only for responses with an unexpected status.
   // One entry for each second of the measured time, in which responses count at the time when they arrived.
   std::vector<Second> seconds;

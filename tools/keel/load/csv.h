@@ -1,8 +1,8 @@
 // Reads a table from a file whose first line names the columns (RFC 4180).
 //
-// Errors:   InvalidArgument with file and line: there are no columns, two columns have the same name, a line has more
-//           or fewer fields than there are columns, a quotation mark is out of place, or there is no line after the
-//           first. NotFound and other codes: the file cannot be read.
+// Errors:   InvalidArgument with the file and the line if there are no columns, two columns have the same name, a line
+//           has more or fewer fields than there are columns, a quotation mark is out of place, or there is no line
+//           after the first. NotFound and other codes if the file cannot be read.
 // Lifetime: a Csv owns its text.
 
 #pragma once

@@ -19,7 +19,7 @@ namespace keel::load {
 namespace {
 
 constexpr Duration show_every = 500_ms;
-// The time that the threads have to start before the first request is due.
+// The time allowed for starting the threads, before the first request is due.
 constexpr Duration lead = 20_ms;
 
 sigset_t ending_signals() noexcept {

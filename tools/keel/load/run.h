@@ -1,8 +1,8 @@
 // A whole measurement: starts threads with a generator each, reads the CPU clocks of client and server, and handles
 // Ctrl-C.
 //
-// Errors:  the engine cannot be used, a thread cannot run on a core, or the server's process id is wrong; Unavailable:
-//          the server cannot be reached.
+// Errors:  a measurement fails if the engine cannot be used, if a thread cannot run on a core, or if the server's
+//          process id is wrong; it fails with Unavailable if the server cannot be reached.
 // Threads: the calling thread waits; `plan.threads` other threads make the load.
 
 #pragma once
@@ -61,7 +61,7 @@ struct Setting {
   std::optional<Duration> busy_poll;
 };
 constexpr Duration busy_poll_default = 20_us;
-// Whether every thread has its own core, and a core is left for other processes. The client may use all of `cores`; if
+// True if every thread has its own core and a core is left for other processes. The client may use all of `cores`; if
 // `cores` is empty, the client may use all but the last of the cores that the process may run on.
 bool has_core_each(int threads, const std::vector<int>& cores) noexcept;
 
@@ -76,7 +76,7 @@ struct Measurement {
   int threads = 1;
   // The CPU seconds of the client per second and per thread, without busy polling.
   double client_utilisation = 0;
-  // The share of its time that a thread spent, on average, in busy polling with nothing to do.
+  // The average share of a thread's time that was spent on busy polling with nothing to do.
   double client_busy_polling = 0;
   // The client's CPU time per response in microseconds, without busy polling.
   double client_cpu_us = 0;

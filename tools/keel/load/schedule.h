@@ -1,5 +1,5 @@
-// The times at which requests are due. They are decided before the first request is sent, so the load does not depend
-// on the server.
+// The times at which requests are due. These times are decided before the first request is sent, so the load does not
+// depend on the server.
 //
 //   Schedule due({.from = 1000, .to = 1000, .arrivals = Arrivals::Poisson, .seed = 1}, thread, threads);
 //   Duration at = due.next();                // since the beginning of the run; rises, never ends
@@ -27,7 +27,7 @@ struct Rate {
   double to = 0;
   Duration over = Duration();
 
-  // The number of requests that are due in the time `at` from the beginning of the run.
+  // The number of requests that are due within the time `at` after the beginning of the run.
   double due_by(Duration at) const noexcept;
   // The inverse of due_by(): the time by which `count` requests are due.
   Duration when(double count) const noexcept;

@@ -8,7 +8,7 @@
 // followed by the first line again. A '{' followed by a letter must begin a placeholder; any other '{' stands for
 // itself, so JSON can be written unchanged. "{{" stands for one '{'.
 //
-// Errors:   InvalidArgument: an unknown placeholder, a column that the file does not have, an empty range.
+// Errors:   InvalidArgument for an unknown placeholder, a column that the file does not have, or an empty range.
 // Lifetime: the Csv must outlive the template.
 // Threads:  call compile() on one thread; any number of threads may then call fill().
 

@@ -13,7 +13,7 @@
 
 namespace keel::load {
 
-// Errors: OutOfRange: the file is larger than `bytes_max`; the errors of open(2) and read(2), with the path.
+// Errors: OutOfRange if the file is larger than `bytes_max`, and the errors of open(2) and read(2), with the path.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
 // Accepts only digits.

@@ -35,7 +35,7 @@ void StartReport::complete(Instant checking) {
   const Settings& settings = registrar_.settings;
   const auto expose = [&](std::string_view phase, Duration took) {
     if (!settings.monitoring.enabled) return;
-    registrar_.metrics.gauge("app_start_seconds", "Duration of a phase of the start", {{"phase", phase}})
+    registrar_.metrics.gauge("app_start_seconds", "Duration of a startup phase", {{"phase", phase}})
         .set(took.count_seconds());
   };
   for (const Phase& phase : phases) {

@@ -52,7 +52,7 @@ constexpr Measure measures[] = {
      [](const S& s, const O&) { return s.pool_refused; }},
     {gauge, "db_read_transactions", "Read-only transactions that are open",
      [](const S& s, const O&) -> std::uint64_t { return s.read_transactions; }},
-    {gauge, "db_read_transaction_age_seconds", "Time since the oldest open read-only transaction began",
+    {gauge, "db_read_transaction_age_seconds", "Age of the oldest open read-only transaction",
      [](const S& s, const O&) { return static_cast<std::uint64_t>(s.read_transaction_age.count_seconds()); }},
     {gauge, "db_reads_queued", "Reads waiting for the pool now",
      [](const S& s, const O&) -> std::uint64_t { return s.pool_queued; }},

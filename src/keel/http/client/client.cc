@@ -102,7 +102,7 @@ struct Client::Metrics {
         errors(outcome(registry, options, "error")),
         took(registry.histogram("http_client_request_seconds", "Duration of a call, retries included",
                                 metrics::latency_seconds, {{"client", options.name}})),
-        waited(registry.histogram("http_client_pool_wait_seconds", "Time that a call waited for a connection",
+        waited(registry.histogram("http_client_pool_wait_seconds", "Waiting time of a call for a connection",
                                   metrics::latency_seconds, {{"client", options.name}})),
         retries(registry.counter("http_client_retries_total", "Retries: attempts of a call after the first one",
                                  {{"client", options.name}})),

@@ -8,7 +8,7 @@
 //   wake_up.came();  queue.take_all();                            // the owner, after each wake-up
 //
 // Threads: any, except came(), which only the owner calls.
-// Cost:    one atomic operation for each call, two for later(). The object occupies a cache line.
+// Cost:    one atomic operation for each call, but two for a call of later(). The object occupies a cache line.
 
 #pragma once
 
@@ -25,8 +25,8 @@ class WakeUp {
   // True: the caller wakes the owner later, together with its next submission to the kernel; until leaves(), no other
   // thread relies on that wake-up.
   bool later() noexcept {
-    // The value is written even if unchanged, so that a thread woken by an earlier wake-up sees what the caller has
-    // queued before.
+    // The value is written even if unchanged, so that a thread woken by an earlier wake-up sees everything that the
+    // caller queued before this call.
     unsigned state = state_.fetch_add(0u, std::memory_order_acq_rel);
     if (state == none) {
       state_.compare_exchange_strong(state, waits, std::memory_order_acq_rel, std::memory_order_acquire);

@@ -88,7 +88,7 @@ struct Disk::State {
   std::uint64_t hash = 0;
   std::uint64_t nodes_made = 0;
   std::uint64_t changes = 0;
-  std::uint64_t changes_left = 0;  // How many changes until the power fails; 0: the power does not fail.
+  std::uint64_t changes_left = 0;  // The number of changes until the power fails; 0: the power does not fail.
   std::uint64_t life = 1;
   bool on = true;
   Names names;          // The names that a program sees.

@@ -21,7 +21,7 @@
 //
 // The folder of a file is the part of its path before the last '/'; folders need not be created.
 //
-// Result:   every operation returns -errno on failure; otherwise 0, or the value that its comment names.
+// Result:   every operation returns -errno on failure; otherwise it returns 0, or the value that its comment names.
 // Threads:  one.
 // Cost:     two copies of each file, and a hash of all written bytes for the trace. For tests.
 

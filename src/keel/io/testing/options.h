@@ -49,7 +49,7 @@ Result<std::vector<Fault>> parse_faults(std::string_view text);  // InvalidArgum
 // Seed, delays and faults of a simulation.
 struct SimOptions {
   std::uint64_t seed = 1;
-  Duration latency_min = 20_us;  // The bounds of the delay of each packet, one way, and of each file operation.
+  Duration latency_min = 20_us;  // Bounds of the delay of a packet (one way) or of a file operation.
   Duration latency_max = 1_ms;
   // The maximum number of unread bytes per direction; a sender waits when this number is reached.
   std::uint32_t buffer_bytes = 256 * 1024;
@@ -58,9 +58,9 @@ struct SimOptions {
   std::uint32_t trace_bytes_max = 0;  // The number of bytes at the end of the trace that are kept as text.
 
   // The probabilities of faults; all are 0 by default.
-  // The probability that both ends of a connection are reset, at a random moment of its first second.
+  // The probability that both ends of a connection are reset, at a random moment within the connection's first second.
   double reset = 0;
-  // The probability that nothing more is delivered on a connection, from a random moment on and without an error.
+  // The probability that, from a random moment on, a connection delivers nothing more and reports no error.
   double vanish = 0;
   double accept_failure = 0;  // The probability that an Accept ends with EMFILE; the connection stays queued.
   double short_delivery = 0;  // The probability that a delivery has only one byte.

@@ -8,9 +8,9 @@
 //
 // Leaves out faults (half of them at a time, then a quarter, and so on down to one) as long as the run still fails (A.
 // Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002), and then makes the run regular: a
-// single latency, and sends that complete immediately. In the end every remaining fault is needed. The test itself
-// chooses the size of the scenario, such as the number of clients and messages: it can try smaller scenarios, and
-// shrink each one that fails.
+// single latency, and sends that complete immediately. At the end, every fault that remains is needed for the failure.
+// The test itself chooses the size of the scenario, such as the number of clients and messages: it can try smaller
+// scenarios, and shrink each one that fails.
 //
 // Result:  the options of the last run that failed, with `only` set. If no run failed, the given options are returned.
 // Cost:    with n faults that struck, about n log n runs, at most `runs_max`.

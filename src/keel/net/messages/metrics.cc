@@ -7,7 +7,7 @@ MessageMetrics::MessageMetrics(metrics::Registry& registry, std::string_view nam
     : connections(registry.gauge("messages_connections", "Open connections for messages", {{"name", name}})),
       received(registry.counter("messages_frames_received_total", "Frames received from peers", {{"name", name}})),
       sent(registry.counter("messages_frames_sent_total", "Frames queued for peers", {{"name", name}})),
-      requests(registry.counter("messages_requests_total", "Requests of peers that were handled", {{"name", name}})),
+      requests(registry.counter("messages_requests_total", "Handled requests of peers", {{"name", name}})),
       failures(registry.counter("messages_failures_total", "Failed requests of peers: the reply was an error",
                                 {{"name", name}})),
       dropped(registry.counter("messages_dropped_total",

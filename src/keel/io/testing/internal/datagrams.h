@@ -22,7 +22,7 @@ struct DatagramSide {
   std::vector<Address> groups;  // The groups that the socket has joined, with port 0.
   std::deque<Packet> inbox;     // Packets that have arrived.
   std::size_t unread = 0;       // Bytes in the inbox.
-  // Bytes in transit to this Unix socket, for whose room the senders wait; 0 for a UDP socket.
+  // Bytes in transit to this Unix socket, whose senders wait until it has room; 0 for a UDP socket.
   std::size_t flight = 0;
   int error = 0;  // An error that is reported once.
   // The number of this socket as a sender; the faults of the socket depend on this number.

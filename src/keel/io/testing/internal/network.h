@@ -32,7 +32,7 @@ struct End {
   std::size_t taken = 0;
   std::size_t flight = 0;     // Bytes in transit to this end.
   std::uint64_t arrived = 0;  // The total number of received bytes.
-  // When the last bytes arrived; bytes that are sent later must not arrive before this time.
+  // The arrival time of the last bytes; bytes that are sent later must not arrive before this time.
   Instant last_arrival;
   int error = 0;     // An error that is reported once.
   bool fin = false;  // The peer's end of stream has arrived.

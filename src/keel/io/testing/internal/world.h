@@ -32,7 +32,7 @@ struct World {
   void run_due();
   Instant next_event() const { return events.empty() ? Instant::never() : events.begin()->first.first; }
 
-  // Whether this fault strikes; if so, returns the randomness for its details.
+  // If this fault strikes, returns random numbers for the details of the fault; otherwise returns nullopt.
   std::optional<Random> strikes(double probability, FaultKind kind, std::uint64_t whom, std::uint64_t nth);
   Duration latency(std::uint64_t whom, std::uint64_t nth);
   // The latency of packets without a connection, and of file operations.
