@@ -60,8 +60,8 @@ inline keel::Task<> listen_and_serve(keel::Worker& worker, const Flags& flags, S
   co_await serve(listener, flags);
 }
 
-// Runs until SIGINT or SIGTERM; returns the exit code. Uses at most `workers_max` workers; without the flag --workers,
-// one worker.
+// Runs until SIGINT or SIGTERM; returns the exit code. Uses at most `workers_max` workers; uses one worker if the flag
+// --workers is not given.
 inline int run_server(int argc, char** argv, Serve serve, int workers_max = 1) {
   const Flags flags(argc, argv, workers_max);
   const keel::Result<> result =

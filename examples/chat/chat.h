@@ -28,7 +28,7 @@ struct Room {
       if (!member.try_send(Line(line))) member.close();  // The channel is full because the member reads too slowly.
     }
   }
-  std::list<Channel<Line>> members;  // The lines that have not been sent to each member yet.
+  std::list<Channel<Line>> members;  // For each member, the lines that have not been sent to it yet.
 };
 
 inline Task<> listen_to(Stream& peer, Room& room, Channel<Line>& lines) {

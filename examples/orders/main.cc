@@ -1,5 +1,5 @@
-// A shop. Products have pictures. An order takes products out of stock, and is then paid through another server,
-// canceled, or expires. api.yaml defines requests and responses; orders.cc and products.cc implement them.
+// A shop. Products have pictures. An order takes products out of stock. Later, the order is paid through another
+// server, is canceled, or expires. api.yaml defines requests and responses; orders.cc and products.cc implement them.
 //
 //   export KEEL_SHOP__ADMIN_TOKEN=secret
 //   build/release/examples/orders/orders --config examples/orders/service.yaml

@@ -12,7 +12,7 @@
 // Threads:  only the thread that made the recorder may record; any thread may read at any time, and reading is
 //           async-signal-safe. A Doing is read on its own thread, in a signal handler.
 // Lifetime: verb and object of an entry live as long as the recorder.
-// Cost:     a note takes ten stores, a Doing four; a recorder has 8 KiB.
+// Cost:     a note takes ten stores, and a Doing takes four; a recorder has 8 KiB.
 
 #pragma once
 

@@ -16,8 +16,9 @@
 // no text, allocates nothing, and makes no system call. A LogWriter (telemetry/log_writer.h) turns records into lines
 // later.
 //
-// Levels:    error: a person has to act. warn: the service does less than it should, and a metric counts these cases.
-//            info: a state has changed. debug: details of single requests.
+// Levels:    `error` means that a person has to act; `warn` means that the service does less than it should, and a
+//            metric counts these cases; `info` means that a state has changed; `debug` is for details of single
+//            requests.
 //
 // Ownership: messages, components and field names are literals, checked when compiled; field values are copied.
 //            A string is truncated to string_bytes_max; a record that is larger than half of its ring is dropped and
@@ -124,7 +125,7 @@ class Message {
   std::source_location where_;
 };
 
-// A name and a value of one of the seven kinds; made by field(); use it within the same expression.
+// A name and a value of one of the seven kinds; made by field(). Use a Field only within the expression that makes it.
 template <class T>
 struct Field {
   Name name;
@@ -252,7 +253,7 @@ std::string_view to_string(Level level) noexcept;  // "info"
 // Writes the log lines of one component.
 class Logger {
  public:
-  // Takes a lock and a search to find or make the component, so make a Logger for each object, not for each request.
+  // Finding or making the component takes a lock and a search, so make a Logger for each object, not for each request.
   explicit Logger(Name component);
   Logger(Logger&&) = default;
   Logger& operator=(Logger&&) = default;

@@ -28,8 +28,8 @@ struct FieldView {
   // Equal for two fields if and only if their names are the same literal and their kinds are the same.
   std::uint64_t key = 0;
   FieldKind kind = FieldKind::Bool;
-  // By kind: the value of a Bool, Int, Uint or Duration (nanoseconds) is in `word`, that of a Double in `number`, that
-  // of a String or Error in `text`.
+  // The kind decides which member has the value: `word` for Bool, Int, Uint and Duration (nanoseconds), `number` for
+  // Double, `text` for String and Error.
   std::uint64_t word = 0;
   double number = 0;
   std::string_view text;       // The memory after the text is readable up to the next multiple of eight bytes.

@@ -7,14 +7,14 @@
 // counted exactly, by level (log::dropped()).
 //
 // A flood of lines does not displace lines of higher levels: the last quarter of a ring is for warnings and errors, the
-// last eighth only for errors, and a record never displaces a record of a higher rank.
+// last eighth is only for errors, and a record never displaces a record of a higher rank.
 //
 // Threads:  a Ring belongs to the thread that made it and is destroyed there. One Reader exists at a time; only one
 //           thread at a time may call the Reader (the caller locks).
 // Lifetime: records outlive their Ring, so that the Reader still gets them. Without a Reader, records are dropped and
 //           counted.
-// Cost:     checking for room in a ring takes one comparison, publishing one store. Only the reader's thread bears the
-//           cost of reading.
+// Cost:     checking for room in a ring takes one comparison, and publishing takes one store. Only the reader's thread
+//           bears the cost of reading.
 
 #pragma once
 

@@ -8,7 +8,8 @@
 // allocated in chunks, so that cells can be made while threads run.
 //
 // Threads:  ThreadCells belongs to the thread that made it and is destroyed there; its counts are kept.
-// Cost:     add() about 1 ns with ThreadCells, 5 ns or more without; 8 bytes per cell and thread.
+// Cost:     add() takes about 1 ns with ThreadCells, and 5 ns or more without ThreadCells; a cell takes 8 bytes for
+//           each thread.
 
 #pragma once
 

@@ -35,8 +35,8 @@ class RepeatedState {
   // Returns the kind of line that has to be logged. The state can begin again after Over.
   Report look(Instant now) noexcept;
 
-  // The count, start and end of the current state; once that state is over, still its count, start and end, until the
-  // next state begins.
+  // The count, start and end of the current state; once that state is over, these values stay unchanged until the next
+  // state begins.
   std::uint64_t times() const noexcept { return times_; }
   Duration lasted(Instant now) const noexcept { return (is_there_ ? now : left_) - began_; }
 

@@ -14,8 +14,8 @@
 //
 // Lifetime: a span outlives the work that runs under it; work that outlives a request has its own span, or none.
 // Threads:  ScopedSpan and StageTimer belong to the thread they are made on. Several threads may add to a StageClock.
-// Cost:     ScopedSpan: a load and two stores. StageTimer without a clock: two loads. With KEEL_BARE=1, nothing is
-//           timed.
+// Cost:     a ScopedSpan takes a load and two stores; a StageTimer without a clock takes two loads. With KEEL_BARE=1,
+//           nothing is timed.
 
 #pragma once
 
@@ -38,9 +38,9 @@ struct TraceId {
 
 }  // namespace log
 
-// The number of a stage; a stage is a part of the time that is spent for a span. The stages get their numbers and names
-// from the module that measures spans (http/server/stage.h); the stages here are shared with modules on which that
-// module does not depend.
+// The number of a stage; a stage is a part of the time that is spent for a span. The module that measures spans gives
+// the stages their numbers and names (http/server/stage.h). The stages declared here are also used by modules on which
+// that module does not depend.
 enum class Stage : std::uint8_t {
   DatabaseWait = 5,  // The time in the queue of the database's writer, or of the pool for reads.
   Database = 6,      // The time of statements, and of the commit of a write's group.

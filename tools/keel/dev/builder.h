@@ -5,7 +5,8 @@
 //   …SIGCHLD…
 //   if (const auto built = builder.ended(now)) …
 //
-// Errors:  start(): the log cannot be written, or a command cannot be started. `Built` says how a build ended.
+// Errors:  start() fails if the log cannot be written, or if a command cannot be started. `Built` says how a build
+//          ended.
 // Threads: one.
 
 #pragma once

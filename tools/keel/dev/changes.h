@@ -20,7 +20,7 @@ class Changes {
   static constexpr Duration longest = 1_s;  // The longest wait after the first change, even if further changes follow.
 
   void add(const std::vector<std::string>& files, Instant now);
-  // The time at which the changes can be taken; nothing while there are no changes.
+  // The time at which the changes can be taken; nullopt while there are no changes.
   std::optional<Instant> due() const noexcept;
   bool is_due(Instant now) const noexcept;
   std::set<std::string> take();

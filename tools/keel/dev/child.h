@@ -7,7 +7,7 @@
 // A child has its own process group, so a Ctrl-C in the terminal does not reach the child; the caller decides which
 // signals to send to it. When this process is killed, the kernel sends the child SIGTERM.
 //
-// Errors:  start(): the errors of fork and exec, with the program's name.
+// Errors:  start() returns the errors of fork and exec, with the program's name.
 // Threads: one thread, which must live as long as the child, because the kernel sends SIGTERM to the child when the
 //          thread that started the child ends.
 
@@ -26,7 +26,7 @@ namespace keel::dev {
 struct Launch {
   std::vector<std::string> words = {};  // The program, which is searched for in PATH, and its arguments.
   std::string folder = {};              // The folder in which the program runs; if empty, the current folder.
-  // Each text is "NAME=value", and replaces the inherited variable with that name.
+  // Each text, "NAME=value", sets a variable, and overrides an inherited variable of the same name.
   std::vector<std::string> environment = {};
   // The descriptor for standard output and standard error; if -1, the child uses the standard output and standard error
   // of this process.

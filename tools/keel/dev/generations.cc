@@ -86,7 +86,8 @@ std::vector<Generations::Event> Generations::events(Instant now) {
   if (serving_) {
     if (const std::optional<int> code = serving_->ended()) {
       if (successor_ && *code == 0) {
-        // The process has passed its sockets on to the successor, but the successor may not become ready.
+        // The process has passed its sockets on to the successor, but the successor might still fail before it is
+        // ready.
         left_ = serving_->pid();
       } else {
         events.push_back({.kind = Event::Kind::Ended, .process = serving_->pid(), .code = *code});

@@ -11,7 +11,8 @@
 // ready (NOTIFY_SOCKET); then the old process drains and ends. When a successor ends before it is ready, or takes
 // longer than start_timeout, the old process continues.
 //
-// Errors:    start(): the program cannot be started. make(): the folder for its sockets cannot be created in TMPDIR.
+// Errors:    start() fails if the program cannot be started; make() fails if the folder for its sockets cannot be
+//            created in TMPDIR.
 // Threads:   one.
 // Ownership: Generations owns the folder of the sockets, and removes it when it is destroyed.
 

@@ -1,7 +1,7 @@
 // dev/project.h — a CMake project that `keel dev` builds and starts: its settings in keel.yaml, and its CMake commands.
 //
-// Errors:  InvalidArgument, NotFound: a mistake in keel.yaml, or a target that does not exist; each message says what
-//          to write.
+// Errors:  InvalidArgument for a mistake in keel.yaml, NotFound for a target that does not exist; each message says
+//          what to write.
 // Threads: one.
 
 #pragma once
@@ -42,7 +42,7 @@ class Project {
   std::vector<std::string> ignored() const;
   // Whether the service has to restart when this file changes, even if its program is the same.
   bool restarts_on(const std::string& file) const;
-  // Whether CMake has to run again before the build: it has not run yet, or the presets have changed.
+  // True if CMake must run before the build, because it has not run yet or because the presets have changed.
   bool has_to_configure(const std::string& changed_file) const;
   bool is_configured() const;
 

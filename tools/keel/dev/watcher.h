@@ -8,8 +8,8 @@
 // in this way. A new folder is watched as soon as it appears, and the files that it already contains are reported.
 // Symbolic links are not followed.
 //
-// Errors:  NotFound: the folder does not exist, or no longer exists; ResourceExhausted: a kernel limit, which the
-//          message names.
+// Errors:  NotFound if the folder does not exist, or no longer exists; ResourceExhausted if a limit of the kernel is
+//          reached (the message names the limit).
 // Threads: one.
 // Source:  inotify(7).
 

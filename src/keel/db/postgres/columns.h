@@ -7,9 +7,10 @@
 //   KEEL_TRY_VOID(columns.append(message.body, rows));            // for each DataRow
 //   columns.name(rows);                                           // after the last: Rows::set_names
 //
-// Errors:    of(): ResourceExhausted for more than columns_max columns. append(): Protocol, from_environment(), for a
-//            row with a different number of columns, and for bytes that are not a value of the column's type (types.h),
-//            with the column's name; the caller must then discard the rows.
+// Errors:    of() returns ResourceExhausted for more than columns_max columns. append() returns Protocol,
+//            from_environment(), for a row with a different number of columns, and for bytes that are not a value of
+//            the column's type (types.h; the message has the column's name). After an error of append(), the caller
+//            must discard the rows.
 // Ownership: copies the names and types, and keeps no reference to the message.
 // Threads:   one at a time.
 // Cost:      a row takes one pass and one copy, without allocation in steady state. Making one allocates.
@@ -60,7 +61,8 @@ class Columns {
   bool operator==(const Columns& other) const noexcept;
 
  private:
-  // How a value of a column is read: values of common types are read in columns.cc, all others by decode() of types.h.
+  // How a value of a column is read: columns.cc reads the values of common types, and decode() of types.h reads all
+  // other values.
   enum class Way : std::uint8_t { Text, Integer8, Integer4, Other };
   static Result<Columns> make(const RowDescription& description, bool is_described);
   static Way way_of(Oid type, Format format) noexcept;

@@ -10,7 +10,7 @@
 //            server reads them, so memory is bounded.
 // Errors:    write() returns the server's error if the server has ended the COPY; the error names the line of the row,
 //            counted from 1 ("COPY lines, line 3, column quantity"). InvalidArgument: a text contains a zero byte; this
-//            error names the line, too. After an error no row is stored, whatever the body does afterwards.
+//            error names the line, too. After an error, no row is stored, whatever the body does afterwards.
 // Threads:   the loop of the COPY; one write at a time.
 // Lifetime:  valid while the body of copy_in() runs.
 // Cost:      no heap in steady state.

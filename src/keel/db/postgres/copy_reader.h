@@ -6,8 +6,9 @@
 //
 // Result:   rows are appended to `rows` by Columns::append(), because a tuple has the same form as the body of a
 //           DataRow.
-// Errors:   Protocol, from_environment(): the bytes are not a binary COPY, a tuple has a different number of columns,
-//           or bytes follow the end of the COPY. ResourceExhausted: a tuple is larger than `tuple_bytes_max`.
+// Errors:   Protocol, from_environment(), if the bytes are not a binary COPY, if a tuple has a different number of
+//           columns, or if bytes follow the end of the COPY. ResourceExhausted if a tuple is larger than
+//           `tuple_bytes_max`.
 // Threads:  one.
 // Cost:     a copy of each row into `rows`, and a second copy if the tuple arrives in several pieces.
 

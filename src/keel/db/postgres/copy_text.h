@@ -3,10 +3,10 @@
 //   KEEL_TRY_VOID(append_copy_row(buffer, values));          // "1\tada\t\\N\n"
 //
 // The server reads each text in the same way as a literal of the column's type. Therefore a boolean is written as 0 or
-// 1, and a blob as bytea in hexadecimal.
+// 1, and a blob is written as bytea in hexadecimal.
 //
-// Errors:   InvalidArgument: a text contains a zero byte, which PostgreSQL cannot store; the message contains the
-//           column's number. ResourceExhausted: a value is larger than the server accepts. After an error `to` is
+// Errors:   InvalidArgument if a text contains a zero byte, which PostgreSQL cannot store; the message contains the
+//           column's number. ResourceExhausted if a value is larger than the server accepts. After an error, `to` is
 //           unchanged.
 // Cost:     one pass over each text; no allocation except to grow `to`.
 

@@ -35,9 +35,9 @@
 // Errors:    those of db/session.h; error.h lists the code for each SQLSTATE, and its class ServerError contains the
 //            constraint and the detail. ResourceExhausted: no connection was free for `wait_max`, or `waiting_max`
 //            calls are already waiting. Unavailable: no server can be reached at present (the message says which
-//            server, and why), or the connection was lost during a write: then it is unknown whether the write took
-//            effect, and the message says so. FailedPrecondition: the calling task does not run on a loop. Internal:
-//            the statement begins or ends a transaction, or sets a savepoint.
+//            server, and why), or the connection was lost during a write; in the latter case, it is unknown whether the
+//            write took effect, and the message says so. FailedPrecondition: the calling task does not run on a loop.
+//            Internal: the statement begins or ends a transaction, or sets a savepoint.
 // Repeats:   a statement is sent again only if it had no effect, because the server skipped it after another statement
 //            failed, or no longer has it prepared (26000). A read whose response was lost with its connection is sent
 //            again once.
@@ -170,7 +170,7 @@ class Database final : public db::Database {
   void detach(io::Loop& loop) noexcept override;
   // Detaches all loops. On a thread without a loop, close() blocks until the loops are detached, for at most 10 s.
   void close() noexcept override;
-  // Whether no loop has a connection left.
+  // True if no loop has a connection left.
   bool is_detached() const override;
   bool is_idle() const override;
 
@@ -213,7 +213,7 @@ class Database final : public db::Database {
   Task<> check_reads() override;
   // If a statement has failed because the server's disk was full or failed, or because the server is read-only, inserts
   // a row into a temporary table, and returns an error if that fails. The user needs the privilege TEMPORARY; without
-  // this privilege, the check fails once after each such statement. Sends nothing otherwise.
+  // this privilege, the check fails once after each statement that could not write. Sends nothing otherwise.
   Task<> check_writes() override;
 
   PoolStats pool() const override;

@@ -10,10 +10,11 @@
 //   send(out.view());
 //
 // Result:    the whole message is appended to `out`; after an error, `out` is unchanged.
-// Errors:    InvalidArgument: a name, an SQL text or a password contains a zero byte, which would end the text on the
-//            wire; or an argument does not have the type of its parameter (the message contains the parameter's number;
-//            see types.h). ResourceExhausted: the message would be longer than message_bytes_max. The size is checked
-//            before a length is written, so that no length is ever truncated to 32 bits. All are from_environment().
+// Errors:    InvalidArgument if a name, an SQL text or a password contains a zero byte, which would end the text on the
+//            wire, or if an argument does not have the type of its parameter (the message contains the parameter's
+//            number; see types.h). ResourceExhausted: the message would be longer than message_bytes_max. The size is
+//            checked before a length is written, so that no length is ever truncated to 32 bits. All are
+//            from_environment().
 // Bugs:      more values than types, or more than 65,535 values.
 // Ownership: `out` must outlive the encoder; arguments are used only during the call.
 // Threads:   one.

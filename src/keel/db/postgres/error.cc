@@ -61,7 +61,8 @@ Error error_of(const ErrorResponse& response) {
   add(", constraint ", response.constraint);
   add(", table ", response.table);
   add(", column ", response.column);
-  // Of the error's context, only the beginning is added: the beginning names the line of a COPY, but not the value.
+  // Only the beginning of the error's context is added, because the beginning names the line of a COPY, but not the
+  // value.
   if (response.where.starts_with("COPY ")) {
     text.append(", ").append(response.where.substr(0, response.where.find_first_of(":\n")));
   }

@@ -64,13 +64,13 @@ const ServerError* server_error(const Error& error) noexcept;
 
 // Whether the transaction may succeed if it is repeated as a whole, as after a serialization failure or a deadlock.
 bool is_retryable(const Error& error) noexcept;
-// Whether the server does not have the prepared statement, because the statement was deallocated, or because a pooler
+// True if the server does not have the prepared statement, because the statement was deallocated, or because a pooler
 // switched to another session.
 bool is_unknown_statement(const Error& error) noexcept;
 // Whether the statement must be prepared again, because a table that it reads has changed (0A000 "cached plan must not
 // change result type").
 bool is_stale_statement(const Error& error) noexcept;
-// Whether the server's disk is full (53100) or failed (58030).
+// True if the server's disk is full (53100) or has failed (58030).
 bool is_disk_error(const Error& error) noexcept;
 // Whether the statement tried to write although the server or the transaction is read-only (25006).
 bool is_read_only_error(const Error& error) noexcept;

@@ -8,10 +8,11 @@
 //
 // ParameterStatus and NoticeResponse are ignored here; a caller that needs these messages must read them itself.
 //
-// Errors:    those of scram.h; those of the server (error.h: 28P01 is Unauthenticated, 53300 ResourceExhausted, 57P03
-//            Unavailable); all from_environment(). Unauthenticated: the server requests the password in cleartext or as
-//            md5, which the options do not allow; the server requests a password and none is configured; the server
-//            accepts the login without SCRAM although channel binding is required. Unsupported: GSSAPI, SSPI, Kerberos.
+// Errors:    those of scram.h; those of the server (error.h: 28P01 is Unauthenticated, 53300 is ResourceExhausted, and
+//            57P03 is Unavailable); all from_environment(). Unauthenticated: the server requests the password in
+//            cleartext or as md5, which the options do not allow; the server requests a password and none is
+//            configured; the server accepts the login without SCRAM although channel binding is required. Unsupported:
+//            GSSAPI, SSPI, Kerberos.
 //            Protocol: the server sends a message that is not allowed at this point, such as a success before the
 //                      server has proved that it knows the password; or the server sends a protocol version below 3.0.
 // Ownership: the texts to which the options refer must outlive the Login; messages are not kept.

@@ -11,9 +11,9 @@
 //
 // Each type of view has a read() function, which takes the body of a message of that type.
 //
-// Errors:    Protocol, from_environment(): a count or a length is negative or exceeds the body, a text lacks its zero
-//            byte, or bytes follow the end. read() checks everything, except the cells of a DataRow, which next() and
-//            end() check.
+// Errors:    Protocol, from_environment(), if a count or a length is negative or exceeds the body, if a text lacks its
+//            zero byte, or if bytes follow the end. read() checks everything, except the cells of a DataRow, which
+//            next() and end() check.
 // Lifetime:  the decoded messages are views into the body.
 // Threads:   values.
 // Cost:      one pass over the body; no allocation. A DataRow can be read only once, by next().

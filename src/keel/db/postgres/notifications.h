@@ -15,9 +15,10 @@
 //            next() returns the next notification. If the connection has ended, next() reconnects, however long that
 //            takes, and then returns a Notification whose is_gap is set: the notifications sent in the meantime are
 //            lost (PostgreSQL keeps no notifications for a disconnected client), so read the tables again.
-// Errors:    listen() and add(): InvalidArgument (the name of a channel is empty, has more than 63 bytes, or a zero
-//            byte), Unavailable (the server cannot be reached), Unsupported (a pooler). Of next(): Cancelled and
-//            DeadlineExceeded (no notification is lost: call next() again), Unavailable (the database is closed).
+// Errors:    listen() and add() fail with InvalidArgument (the name of a channel is empty, has more than 63 bytes, or
+//            contains a zero byte), Unavailable (the server cannot be reached) or Unsupported (a pooler). next() fails
+//            with Cancelled or DeadlineExceeded (no notification is lost: call next() again), or with Unavailable (the
+//            database is closed).
 // Ownership: a Notifications owns its connection, which does not belong to the pool.
 // Threads:   the thread of the loop where listen() was awaited. Only one call of a Notifications may be in progress at
 //            a time.
@@ -57,7 +58,8 @@ class Notifications {
 
   Task<Notification> next();
 
-  // Listens to one more channel. Also succeeds if the connection ends; then next() reconnects and returns a gap.
+  // Listens to one more channel. Also succeeds if the connection ends; in that case, next() reconnects and returns a
+  // gap.
   Task<> add(std::string channel);
   // Stops listening to a channel. Notifications of this channel that have already been received are still delivered.
   Task<> remove(std::string channel);

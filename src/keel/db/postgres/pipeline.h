@@ -19,7 +19,7 @@
 // finally the CommandComplete arrives. The server ignores a Sync while it waits for data: if an Execute runs a COPY
 // from the client, add and send the Sync only together with copy_done() or copy_fail().
 //
-// Errors:    Protocol, from_environment(): "DataRow is not a response to Parse". After this error every later call
+// Errors:    Protocol, from_environment(): "DataRow is not a response to Parse". After this error, every later call
 //            fails, too, because the connection is unusable. ResourceExhausted: steps_max steps are waiting for
 //            responses.
 // Threads:   one.
@@ -51,8 +51,8 @@ struct StepMessage {
   Step step = Step::Sync;
   bool is_last = false;  // Whether the step is complete: no more messages belong to it.
 
-  // Whether the message belongs to no step: a notice, a notification, a ParameterStatus, or an error that arrives while
-  // no step is waiting, for example because the server shuts down.
+  // True for a message that belongs to no step: a notice, a notification, a ParameterStatus, or an error that arrives
+  // while no step is waiting, for example because the server shuts down.
   bool is_asynchronous() const noexcept { return number == no_step; }
 };
 

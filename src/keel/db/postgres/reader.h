@@ -88,7 +88,7 @@ class Reader {
   Result<std::optional<Message>> next(std::string_view& bytes);
 
   // A fast path of next(). Returns true if a whole message was at the front of `bytes`, and was a row or another
-  // frequent message; the message is then consumed. Returns false if nothing was consumed: then call next().
+  // frequent message; the message is then consumed. Returns false if nothing was consumed; in that case, call next().
   bool next_whole(std::string_view& bytes, Message& message) noexcept {
     if (!partial_.empty() || error_ || bytes.size() < 5) return false;
     std::uint32_t length = 0;

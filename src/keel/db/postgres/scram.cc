@@ -118,8 +118,8 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
   KEEL_TRY(scram.password_, normalised_password(options.password));
   scram.iterations_max_ = options.iterations_max;
   scram.nonce_ = text_of(options.nonce);
-  // "y" says that the client supports channel binding, and believes that the server does not. A server that does
-  // support channel binding then rejects the login, because somebody must have removed the server's offer.
+  // "y" says that the client supports channel binding, and believes that the server does not. After a "y", a server
+  // that does support channel binding rejects the login, because somebody must have removed the server's offer.
   const std::string header = scram.is_plus_ ? "p=tls-server-end-point,," : can_bind ? "y,," : "n,,";
   scram.binding_ = header;
   if (scram.is_plus_) scram.binding_.append(options.channel_binding);

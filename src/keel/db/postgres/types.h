@@ -61,7 +61,7 @@ namespace keel::db::postgres {
 Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& scratch);
 
 // Appends the bytes of `value`, which must not be NULL, for the parameter with the number `number` (from 1) and the
-// type `type`; returns the format of the bytes. After an error `out` is unchanged.
+// type `type`; returns the format of the bytes. After an error, `out` is unchanged.
 Result<Format> encode(const Value& value, Oid type, int number, Buffer& out);
 
 // Appends the binary form of a text that has the form in the table above, as a server does when it reads a literal of

@@ -26,9 +26,9 @@
 //                                                Unavailable and 504 for DeadlineExceeded; 403 for PermissionDenied;
 //                                                500 for all other errors, because the outage of a database, for
 //                                                example, does not mean that a token is wrong
-// The middleware decides when the head of a request has arrived, and does not wait for the body, even if the verifier
-// itself has to wait. Therefore the body of a rejected request is not received. Credentials appear in no response
-// and in no line of the log.
+// The middleware checks the credentials as soon as the head of a request has arrived, and does not wait for the body,
+// even if the verifier itself has to wait. Therefore the body of a rejected request is not received. Credentials appear
+// in no response and in no line of the log.
 //
 // With Basic, the user and the password are UTF-8 without control characters, and the user has no colon. Credentials
 //        that are not UTF-8 get 401. A bearer token is read only from the field Authorization, never from a form or the
@@ -76,8 +76,8 @@ struct ApiKeyOptions {
   std::string realm = "api";  // As BearerOptions::realm.
   // The request field that contains the key; empty: the key is not read from a field.
   std::string header = "X-Api-Key";
-  // The query parameter that may contain the key instead; empty: the key is not read from the query. Prefer a field,
-  // because browser histories and the logs of proxies keep URLs.
+  // The query parameter that may contain the key instead of the field; empty: the key is not read from the query.
+  // Prefer a field to a query parameter, because browser histories and the logs of proxies keep URLs.
   std::string query = {};
 };
 

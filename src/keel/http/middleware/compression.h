@@ -17,8 +17,8 @@
 //
 // A response is not compressed if it has Content-Encoding, Content-Range or a digest (Content-Digest, Repr-Digest,
 // Digest or Content-MD5, as a field or as an announced trailer), if it has Cache-Control: no-transform, or if its
-// status is 206 or one without content. A response with status 206 nevertheless gets Vary. A request whose
-// Accept-Encoding excludes identity is not rejected with 406. Request bodies are not decompressed.
+// status is 206 or one without content. A response with status 206 gets Vary, although it is not compressed. A request
+// whose Accept-Encoding excludes identity is not rejected with 406. Request bodies are not decompressed.
 //
 // If a response contains both a secret and text that an attacker chooses, its compressed size reveals the secret
 // (BREACH): do not use Compression for routes that send such responses over TLS.

@@ -6,8 +6,8 @@
 //   coder.begin("gzip") && coder.write(piece, out) && … && coder.end(out);    // what comes in pieces
 //
 // Threads: one thread at a time; each worker has its own coder.
-// Cost:    the encoders keep their memory for the next body: up to about 0.3 MB for gzip, and 1 MB each for br and
-//          zstd; for contents in pieces of at most 64 KiB, up to 2 MB in total.
+// Cost:    the encoders keep their memory for the next body. This memory is up to about 0.3 MB for gzip, and 1 MB each
+//          for br and zstd; for contents in pieces of at most 64 KiB, it is up to 2 MB in total.
 
 #pragma once
 

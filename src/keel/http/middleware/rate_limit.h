@@ -48,7 +48,7 @@ struct RateLimitOptions {
   // The request field that identifies the client; empty: the client's address identifies the client.
   std::string header = {};
   std::uint32_t clients_max = 16 * 1024;  // Number of clients that each worker remembers.
-  // The name of the policy, in letters and digits; it distinguishes the limits of a route that has several.
+  // The name of the policy, in letters and digits; if a route has several policies, their names distinguish them.
   std::string name = "default";
 };
 

@@ -50,7 +50,8 @@ class TokenBuckets {
   static constexpr std::size_t set_size = 8;
   struct Entry {
     std::uint64_t hash = 0;
-    std::int64_t full_at = 0;  // The time in ns at which the bucket is full; in the past for a full bucket.
+    // The time in ns at which the bucket is full; for a full bucket, this time is in the past.
+    std::int64_t full_at = 0;
   };
 
   SipKey key_;

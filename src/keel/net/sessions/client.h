@@ -11,10 +11,10 @@
 //     co_await attempt(running.join());
 //   }
 //
-// run() tries the servers in turn. Between attempts run() pauses: the pause doubles from reconnect_min to reconnect_max
-// and is shortened by a random part, so that the clients of a restarting server do not all return at the same moment.
-// Each connection resumes the session. If the server has forgotten the session, a new one begins, and a SessionEvent
-// says which messages may be lost.
+// run() tries the servers in turn. Between attempts, run() pauses: the pause doubles from reconnect_min to
+// reconnect_max and is shortened by a random part, so that the clients of a restarting server do not all return at the
+// same moment. Each connection resumes the session. If the server has forgotten the session, a new one begins, and a
+// SessionEvent says which messages may be lost.
 //
 // Errors:    run() returns the reason why the session ended, which SessionEvent::Kind::Ended reports as well: the code
 //            and message of the server's goodbye, Protocol or Unsupported when the server speaks another protocol or
@@ -23,7 +23,7 @@
 // Ownership: owns its Session.
 // Lifetime:  must outlive run(); the handlers must outlive the Client. The Client must not be destroyed by one of its
 //            handlers. The destructor stops a waiting handler, but does not wait until that handler has ended: the
-//            handlers, and the objects that the stopped handler refers to, must live until then.
+//            handlers, and the objects that the stopped handler refers to, must live until the handler has ended.
 // Threads:   the worker it was made on.
 // Cancel:    when run() is cancelled and its task is destroyed (a Start does that in take()), the connection is closed
 //            without a goodbye, and another run() can resume the session within the server's expiry.

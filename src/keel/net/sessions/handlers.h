@@ -20,8 +20,8 @@
 // Threads:   must not change while servers or clients run; workers may share a Handlers object if they may share its
 //            handlers.
 // Cancel:    a Task is stopped when its session ends.
-// Cost:      for each message, a binary search for its type; a handler that is a Task also takes its coroutine frame
-//            and a block of the pool.
+// Cost:      for each message, a binary search for its type; a handler that is a Task also costs a coroutine frame and
+//            a block of the pool.
 
 #pragma once
 

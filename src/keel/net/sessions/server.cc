@@ -247,7 +247,7 @@ class Server::State::ServerSession final : public Session {
   }
   static void set(SingleWriterCounter& own, std::uint64_t value, SingleWriterCounter& sum) noexcept {
     if (value == own.get()) return;
-    sum.add(value - own.get());  // A negative difference wraps modulo 2^64, and so does the sum.
+    sum.add(value - own.get());  // A negative difference wraps modulo 2^64; adding it wraps too, so the sum is right.
     own.set(value);
   }
   void set_connected(bool is) noexcept {
@@ -475,7 +475,7 @@ Server::State::Elsewhere Server::State::ask_for(Greeted& client) {
   const auto at = registry.cards.find(client.hello.token.number);
   if (at == registry.cards.end()) return Elsewhere::No;
   const std::shared_ptr<Home>& from = at->second->home;
-  if (from == home) return Elsewhere::Moves;  // The session is moving to this worker, for another connection.
+  if (from == home) return Elsewhere::Moves;  // Another connection already moves the session to this worker.
   const Move move{.to = home,
                   .greeted = client.id,
                   .token = client.hello.token,

@@ -12,15 +12,15 @@
 //     co_return std::string(client.name);                    // the name of the session
 //   }
 //
-// A client resumes its session with a secret that the client got from the server, and is authenticated again; a client
-// that then has another name gets a new session. If the client's older connection seems alive, the server closes that
-// connection, so a client that notices a dead connection earlier than the server need not wait. A session without a
-// connection is kept for `expiry`, then it ends.
+// A client resumes its session with a secret that the client got from the server, and is authenticated again; if this
+// gives the client another name, the client gets a new session. If the client's older connection seems alive, the
+// server closes that connection, so a client that notices a dead connection earlier than the server need not wait. A
+// session without a connection is kept for `expiry`, and ends after this time.
 //
 // Connections that never send a hello have no session, but their requests are served.
 //
-// Errors:    a client that violates the protocol receives the reason and is disconnected, and may resume. A client that
-//            is not authenticated receives the error, and its run() ends.
+// Errors:    a client that violates the protocol receives the reason and is disconnected, but may resume its session. A
+//            client that is not authenticated receives the error, and its run() ends.
 // Ownership: owns its sessions.
 // Lifetime:  must outlive the messages::Server; the registry and the handlers must outlive this sessions::Server.
 //            stop() must have completed before the destructor runs, unless no handler of this server is waiting

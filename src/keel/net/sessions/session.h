@@ -100,7 +100,7 @@ struct SessionEvent {
   const Error* reason = nullptr;
 };
 
-// Counts since the session began.
+// The counts since the session began.
 struct SessionStats {
   std::uint64_t sent = 0;      // Messages that send() accepted.
   std::uint64_t received = 0;  // Messages received.
@@ -128,7 +128,7 @@ struct MovingSession {
   Duration expiry;
   SessionStats stats;
   std::vector<ReceivedMessage> inbox;
-  // During the move the session had no room for a message that was sent with WhenFull::Close.
+  // During the move, the session had no room for a message that was sent with WhenFull::Close.
   bool is_too_slow = false;
 };
 
@@ -140,7 +140,7 @@ class Session : protected messages::FrameSink, private Timer {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Both sides know the session by this number. 0: this is a client's session that was never connected.
+  // Both sides know the session by this number. The number is 0 in a client's session that was never connected.
   std::uint64_t number() const noexcept { return token_.number; }
   // On a server, the client's identity, as ServerOptions::authenticate returned it; on a client, the name that the
   // client sends.
@@ -162,7 +162,7 @@ class Session : protected messages::FrameSink, private Timer {
   // Completes when the peer has handled every message that was sent.
   [[nodiscard]] Wait acknowledged() noexcept;
   // Ends the session on both sides; messages that were not sent yet are dropped. The peer gets the code of `reason`,
-  // and also the message of `reason` unless this error is from the environment or a bug. Without a connection the peer
+  // and also the message of `reason` unless this error is from the environment or a bug. Without a connection, the peer
   // is not told; a server then keeps its side of the session until that side expires. Idempotent.
   void end(Error reason) noexcept;
 

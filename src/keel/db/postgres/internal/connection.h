@@ -246,7 +246,7 @@ class Connection {
   Copy* copy_ = nullptr;       // The COPY that has begun; null when no task waits for it.
   Event may_read_;             // Set when the task has taken the received rows of a COPY.
   bool is_copy_ = false;       // Whether the current group is a COPY.
-  bool is_copy_sent_ = false;  // Whether all data of the COPY, or the message that ends the data, was sent.
+  bool is_copy_sent_ = false;  // True once a CopyDone or a CopyFail has ended the data.
 
   Stream* stream_ = nullptr;  // Null while the session is not connected.
   Buffer out_;

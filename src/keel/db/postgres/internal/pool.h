@@ -1,8 +1,8 @@
 // keel/db/postgres/internal/pool.h — the connections of one loop, and the calls that wait for a connection.
 //
-// The calls that are made within one event-loop iteration are sent at its end: the reads together in one group, the
-// writes one by one on free connections. Calls that find no free connection wait in their order of arrival, for at most
-// `wait_max`.
+// The calls that are made within one event-loop iteration are sent at the end of the iteration: the reads are sent
+// together in one group, and the writes are sent one by one on free connections. Calls that find no free connection
+// wait in their order of arrival, for at most `wait_max`.
 //
 // Threads: the thread of the loop, except for stats(), close() and is_idle().
 
@@ -72,9 +72,9 @@ class Pool {
   void begin();
   // Fails the waiting calls and ends the connections. May be called on any thread.
   void close() noexcept;
-  // Any thread. Whether no call is waiting or running.
+  // Any thread. True if no call is waiting or running.
   bool is_idle() const noexcept { return calls_.get() == 0; }
-  // Any thread. Whether close() has completed, or no connection was ever started.
+  // Any thread. True if close() has completed, or if no connection was ever started.
   bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
 
   // Registers a connection that listens for notifications: the pool closes this connection when the pool itself closes;

@@ -10,8 +10,8 @@ namespace keel::db::postgres::internal {
 
 struct TextFacts {
   // The statement changes no data, so it may share a Sync with others, and may be sent again if its response was lost.
-  // The text of a statement that calls a function that changes data must contain `-- volatile`; then the statement does
-  // not count as a read.
+  // The text of a statement that calls a function that changes data must contain `-- volatile`, so that the statement
+  // does not count as a read.
   bool is_read = false;
   // The text contains `-- group`: the statement is a write that may share a transaction with other writes.
   bool is_group = false;
@@ -37,8 +37,8 @@ std::vector<std::string_view> statements_of(std::string_view script);
 // Facts about a statement that PostgreSQL does not allow in a transaction.
 struct AloneFacts {
   bool is_alone = false;  // create index concurrently, vacuum, create database, …
-  // Whether the statement may run again after it ran wholly or partly, because it contains `if [not] exists`, or does
-  // not need this clause.
+  // True if the statement may run again after it has run wholly or partly: it contains `if [not] exists`, or needs no
+  // such clause.
   bool is_repeatable = true;
   // For `create index concurrently`, the index that is created, as it is written in the statement.
   std::string index = {};

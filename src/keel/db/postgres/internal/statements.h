@@ -46,7 +46,7 @@ class Statements {
 
   // Returns the Statement for `sql`, which is added if there is none. Throws std::bad_alloc.
   Statement& find(const Sql& sql);
-  // Call it when the statement on the server no longer matches its description: then the statement is prepared again,
+  // Call it when the statement on the server no longer matches its description; the statement is then prepared again,
   // under another name.
   void renew(Statement& statement);
   // The names of statements that were evicted or renewed, and must be closed on the server. The caller must clear the

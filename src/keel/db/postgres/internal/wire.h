@@ -56,7 +56,7 @@ inline char* store_text(char* to, std::string_view text) noexcept {
 inline Error broken(std::string_view text) { return Error::text(Code::Protocol, text).from_environment(); }
 
 // Reads values from the front of a message body. An attempt to read past the end marks the cursor as broken; from then
-// on the cursor returns zeros and empty texts.
+// on, the cursor returns zeros and empty texts.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) noexcept : rest_(bytes) {}

@@ -38,7 +38,8 @@ class FakeListener {
   // of bytes; 0: connections are not closed. The random numbers come from the loop's Host.
   void cut_after(std::uint64_t bytes) noexcept { cut_after_ = bytes; }
   std::uint64_t cuts() const noexcept { return cuts_; }
-  // The response to a held statement is sent after this time; if the time is zero, only after FakeServer::release().
+  // The response to a held statement is sent after this time; if the time is zero, the response is sent only after
+  // FakeServer::release().
   void hold_for(Duration time) noexcept { hold_ = time; }
 
   // Accepts connections until its task is stopped.

@@ -81,7 +81,7 @@ struct FakeResult {
   Copy copy = Copy::None;  // With Copy::Out, `rows` are sent as the data of a COPY.
   // The types of the columns in the binary format of COPY; empty for the text format.
   std::vector<Oid> copy_types = {};
-  bool is_held = false;                   // Whether the response waits for FakeServer::release() or a cancellation.
+  bool is_held = false;                   // True: the response waits for FakeServer::release() or a cancellation.
   std::vector<std::string> notices = {};  // Sent before it.
 };
 
@@ -96,7 +96,7 @@ class FakeDatabase {
   // executes.
   virtual FakeStatement prepare(std::string_view sql) = 0;
   // Executes a statement, always within a transaction of the session: if the client has not begun one, a transaction is
-  // begun before the statement, and after a success commit() is called at the Sync.
+  // begun before the statement, and after a success, commit() is called at the Sync.
   virtual FakeResult execute(std::uint64_t session, std::string_view sql, std::span<const FakeValue> arguments) = 0;
   // Receives the whole data of a COPY … FROM STDIN; returns a result whose tag has the number of rows, or an error.
   virtual FakeResult copied(std::uint64_t session, std::string_view sql, std::string_view data);
@@ -183,10 +183,10 @@ class FakeServer {
   // `on_output` is called when output() has grown outside of receive(), because of a notification or of the response to
   // a held statement.
   void set_on_output(std::function<void()> on_output);
-  // Whether the session accepts no more bytes; the caller then sends output() and closes the connection.
+  // True if the session accepts no more bytes; the caller then sends output() and closes the connection.
   bool is_closed() const noexcept;
-  // Whether the server has sent the 'S' that accepts an SSLRequest: the client then begins TLS, and receive() gets the
-  // decrypted bytes.
+  // True once the server has sent the 'S' that accepts an SSLRequest. After this 'S', the client begins TLS, and
+  // receive() gets the decrypted bytes.
   bool is_starting_tls() const noexcept;
 
   // Sends the response that is being held.

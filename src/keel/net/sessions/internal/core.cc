@@ -247,7 +247,7 @@ bool Core::next(Instant now, Buffer& out) {
   return false;
 }
 
-// The client's heartbeat is due first, so that usually only one side sends heartbeats. After each heartbeat the peer
+// The client's heartbeat is due first, so that usually only one side sends heartbeats. After each heartbeat, the peer
 // has a whole interval to reply, however late the heartbeat was sent, because this side may itself have been suspended.
 Instant Core::next_beat() const noexcept {
   if (heartbeat_ == Duration()) return Instant::never();

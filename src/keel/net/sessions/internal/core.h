@@ -10,20 +10,21 @@
 //   while (has_room && core.next(now, out)) …              // the next packet, if there is one
 //   core.unlink(now);                                      // the connection is gone: the session continues
 //
-// Order and loss: messages are numbered consecutively. After link() each side resends the messages that the other has
+// Order and loss: messages are numbered consecutively. After link(), each side resends the messages that the other has
 // not received. The sender reports the numbers of the messages that it dropped, so that the receiver knows how many
 // messages it lost.
 // Acks:      every message in the other direction carries an acknowledgement. If there is no message in the other
-//            direction, an acknowledgement is sent at the earliest of these: after `ack_every` messages, after a
-//            quarter of the window, or `ack_after` after the first message. An acknowledgement means that the message
-//            was *handled*, so the sender's ring also bounds the receiver's queue.
+//            direction, an acknowledgement is sent after `ack_every` messages, after a quarter of the window, or when
+//            `ack_after` has passed since the first message, whichever comes first. An acknowledgement means that the
+//            message was *handled*, so the sender's ring also bounds the receiver's queue.
 // Window:    limits the messages that have arrived and are not handled yet. A report of loss counts as one message
 //            without payload. The sender counts every message that it has sent, even one that it dropped later, until
 //            the message is acknowledged.
 // Heartbeat: a side that has received nothing for an interval sends a ping; after two pings without a reply the
-//            connection counts as lost. The server waits a quarter longer, so that usually only the client sends pings.
+//            connection counts as lost. The server waits a quarter longer than the client, so that usually only the
+//            client sends pings.
 //
-// Errors:    Protocol: the peer broke one of the rules above; the error's message names the rule. The connection must
+// Errors:    Protocol if the peer broke one of the rules above; the error's message names the rule. The connection must
 //            be closed; the session can be resumed.
 // Threads:   one at a time; the object may be moved to another thread.
 // Cost:      360 bytes, plus the content of the ring.

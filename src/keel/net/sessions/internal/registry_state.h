@@ -41,8 +41,8 @@ struct Home {
   // for this worker, and `arriving` holds the sessions that are moving to this worker.
   std::deque<std::shared_ptr<const Broadcast>> pending;
   std::vector<std::shared_ptr<internal::MovingSession>> arriving;
-  // Sums over the sessions of this worker; only this worker writes the sums. A session that moves to another worker
-  // takes its share of the first two sums with it.
+  // Sums over the sessions of this worker; only this worker writes the sums. When a session moves to another worker,
+  // its share of `connected` and of `ring_bytes` moves too.
   SingleWriterCounter connected, ring_bytes, lost, heartbeats_missed;
 };
 

@@ -38,7 +38,7 @@ class Ring {
   Message& operator[](std::uint64_t number) noexcept { return place(number); }
   const Message& operator[](std::uint64_t number) const noexcept { return place(number); }
 
-  // Appends a message. After std::bad_alloc the ring is unchanged.
+  // Appends a message. After std::bad_alloc, the ring is unchanged.
   void push(std::uint16_t type, std::uint64_t key, Buffer&& payload);
   // Replaces the payload of the message with the number `number`.
   void replace(std::uint64_t number, Buffer&& payload) noexcept;
