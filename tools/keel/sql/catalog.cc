@@ -65,7 +65,7 @@ class QueryReading {
   QueryReading(const Query& query, Checker& checker, Problems& problems)
       : query_(query), checker_(checker), problems_(problems) {}
 
-  // Returns nothing after it has added a problem.
+  // Returns nullopt if it has added a problem.
   std::optional<Function> read() {
     function_.query = &query_;
     const std::size_t before = problems_count_;
@@ -472,7 +472,7 @@ class QueryReading {
   std::vector<Place> filter_places_;
   std::vector<std::string> switches_;
   std::vector<Key> keys_;
-  // For the key of a parameter, the block that depends on the parameter.
+  // Maps the key of a parameter to the block that depends on the parameter.
   std::map<std::string, std::string> filter_of_;
   std::vector<Described::Parameter> types_;
   Described described_;

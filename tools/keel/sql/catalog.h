@@ -70,8 +70,8 @@ struct Catalog {
   std::vector<std::string> includes;  // The program's headers to include, as written, in order, each once.
 };
 
-// The maximum number of statements of one query, which has one statement for each combination of its blocks and each of
-// its sort orders. Each statement is checked, and becomes a constant in the generated code.
+// The maximum number of statements that are generated from one query: one statement for each combination of its blocks
+// with one of its sort orders. Each statement is checked, and becomes a constant in the generated code.
 inline constexpr std::size_t statements_max = 512;
 inline constexpr std::size_t filters_max = 8;
 inline constexpr std::size_t sorts_max = 8;

@@ -175,7 +175,7 @@ struct Checkers {
   std::unique_ptr<VerdictChecker> postgres;
   std::unique_ptr<BothChecker> both;
   int migrations = 0;
-  bool is_lock_old = false;  // Whether make() failed because the file of verdicts is missing or old.
+  bool is_lock_old = false;  // True if make() failed because the file of verdicts is missing or old.
 
   Result<> make(const Options& options, const Sources::Found& found) {
     std::vector<BothChecker::Part> parts;

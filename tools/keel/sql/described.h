@@ -14,7 +14,7 @@ struct Described {
     std::string name;          // "1", "sku"
     std::string type;          // The type as in sql/schema.h; "" if unknown.
     bool is_nullable = false;  // Whether the parameter is assigned to a column that may be null, or is tested for null.
-    // The table of the column that the parameter is assigned to or compared with, if there is one.
+    // The table of the column that the parameter is assigned to or compared with; "" if there is no such column.
     std::string table;
     std::string column;
     std::string other_type;  // A second type with which the parameter is used, and which conflicts with `type`; or "".

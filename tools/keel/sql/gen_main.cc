@@ -1,5 +1,5 @@
-// `keel gen sql` as a separate program, because the examples need it before they can be compiled, and the whole program
-// keel takes longer to build.
+// This is `keel gen sql` as a separate program, because the examples need it before they can be compiled, and the whole
+// program keel takes longer to build.
 
 #include <string>
 #include <vector>

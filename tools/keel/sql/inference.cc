@@ -88,7 +88,7 @@ class Inference {
 
   Ctes add_ctes(Ctes ctes, const std::vector<Cte>& added, const Scope* outer) {
     for (const Cte& cte : added) {
-      // The columns of a recursive view are inferred from its first select, then from all selects, again and again
+      // The columns of a recursive view are inferred first from its first select, and then repeatedly from all selects
       // until no further column becomes nullable.
       Select anchor = *cte.select;
       if (anchor.cores.size() > 1) anchor.cores.resize(1);

@@ -17,7 +17,7 @@ struct Value {
   std::string name;
   std::string type;
   bool is_nullable = true;
-  std::string table;  // The table of the column; "" if this is the value of an expression.
+  std::string table;  // The table of the column; "" if the value is not a column of a table.
   std::string column;
 };
 

@@ -25,7 +25,7 @@ std::string Problems::describe(Place place) const {
 std::string Problems::describe() const {
   std::vector<const Problem*> sorted;
   for (const Problem& problem : problems_) sorted.push_back(&problem);
-  // Problems at the same place keep the order in which they were added, which is the order of their addresses.
+  // Problems at the same place keep the order in which they were added; this is also the order of their addresses.
   std::ranges::sort(sorted, {},
                     [](const Problem* one) { return std::tuple(one->place.source, one->place.offset, one); });
   std::string text;

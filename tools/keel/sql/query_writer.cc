@@ -79,7 +79,7 @@ class QueryWriter {
   }
 
   static std::string initializer_of(const Field& field) {
-    // With this initializer, the compiler does not warn if the member is left out in braces.
+    // The initializer prevents a compiler warning about a braced list that leaves out the member.
     if (field.is_optional) return " = {}";
     if (field.type == "bool") return " = false";
     if (field.type == "double" || field.type.ends_with("_t")) return " = 0";

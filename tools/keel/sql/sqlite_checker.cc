@@ -120,7 +120,7 @@ class SqliteChecker final : public Checker {
             offset >= 0 ? std::optional(static_cast<std::size_t>(offset)) : place(text, message)};
   }
 
-  // If SQLite reports no place: the place of the name that the message contains.
+  // If SQLite reports no place, this is the place of the name that the message contains.
   static std::optional<std::size_t> place(std::string_view text, std::string_view message) {
     for (const std::string_view words : {"no such table: ", "no such column: ", " has no column named "}) {
       if (const auto name = behind(message, words)) return find_word(text, *name);
@@ -207,7 +207,7 @@ Result<Schema> schema_of(Connection& connection) {
   struct Facts {
     bool is_strict = false;
     bool has_rowid = true;
-    int keys = 0;  // The number of the table's columns in the primary key.
+    int keys = 0;  // How many of the table's columns are in the primary key.
   };
   std::vector<Facts> facts;
   auto add_table = [&](const db::Row& row) {

@@ -35,7 +35,7 @@ struct Expression {
     Binary,     // `name` is the operator
     Like,       // like, glob, match, regexp
     IsNull,     // is null, is not null, isnull, notnull
-    In,         // whether the first child is among the other children, or in `select`
+    In,         // whether the first child equals one of the other children, or a row of `select`
     Between,    // three children
     Call,       // `name`, in lower case
     Case,       // results in `children`, conditions in `others`; if `has_else`, the last result is that of else

@@ -19,7 +19,7 @@ namespace keel::sql {
 struct Token {
   enum class Kind : std::uint8_t {
     Name,         // An identifier or a keyword.
-    Define,       // The name after #define. The macro's text follows as tokens, then EndOfLine.
+    Define,       // The name after #define. The tokens of the macro's text follow, and EndOfLine ends them.
     Number,       // With its suffix.
     Text,         // A string literal.
     Character,    // A character literal.

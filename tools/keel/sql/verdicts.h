@@ -40,7 +40,7 @@ struct Verdicts {
   std::vector<std::string> typed;                 // The columns that `-- type:` lines name, such as "accounts.state".
   std::vector<Verdict> statements;                // Sorted by text.
 
-  // Errors: InvalidArgument: the text is not a file of verdicts, or was written by another version of keel.
+  // Errors: InvalidArgument if the text is not a file of verdicts, or was written by another version of keel.
   static Result<Verdicts> read(std::string_view json);
   std::string write() const;
 };
@@ -52,7 +52,7 @@ struct VerdictFile {
   std::string subject;     // "the queries"
   std::string command;     // The command that writes the file.
 
-  // Errors: FailedPrecondition: the file is missing, cannot be read, or was written for other migrations.
+  // Errors: FailedPrecondition if the file is missing, cannot be read, or was written for other migrations.
   Result<Verdicts> read() const;
   // If the file differs from `verdicts`, writes the file or, if `is_check`, fails with FailedPrecondition. Fails with
   // Unavailable if the file cannot be written.

@@ -1,4 +1,4 @@
-// keel/db/sqlite/backup.h — copies an SQLite database while others write to it.
+// keel/db/sqlite/backup.h — copies an SQLite database while other connections write to it.
 //
 //   KEEL_TRY(auto backup, Backup::begin({.source = "data/app.db", .target = "/backups/app.db"}));
 //   for (bool is_done = false; !is_done;) KEEL_TRY(is_done, backup->step());
@@ -13,7 +13,7 @@
 // Errors:   those of sqlite/connection.h: NotFound: the source does not exist. InvalidArgument: the target is the
 //           source. ResourceExhausted: no room. Unavailable: the source cannot be read, the target cannot be written,
 //           or another backup to the same target is in progress. After an error, target.part is removed.
-// Threads:  one at a time; each step may run on another thread.
+// Threads:  one at a time; each step may run on a different thread.
 // Cost:     each step reads and writes `pages` pages; the last step also syncs. Blocks.
 
 #pragma once

@@ -309,8 +309,8 @@ void Connection::start_steps(Statement& statement) noexcept {
 }
 
 int Connection::on_steps(void* at) noexcept {
-  // The steps of a statement whose count is not reset, such as the end of a snapshot, add up over all runs and finally
-  // reach the limit; this must not interrupt the statement.
+  // If the step count of a statement is not reset (as for the statement that ends a snapshot), the steps add up over
+  // all runs and finally reach the limit; this must not interrupt the statement.
   auto& connection = *static_cast<Connection*>(at);
   connection.step_limit_met_ = connection.counts_steps_;
   return connection.counts_steps_ ? 1 : 0;

@@ -337,9 +337,10 @@ class DatabaseCall final : public Leaf {
   // where it began.
   Reader* reader_ = nullptr;
   Executor* home_ = nullptr;
-  StageClock* stages_ = nullptr;  // Like asked_ and begun_, set only if the request is being measured.
-  Instant asked_;                 // The time at which the operation began to wait for another thread.
-  Instant begun_;                 // The time at which the pool began to read.
+  // Null unless the request is being measured; asked_ and begun_ are set only while `stages_` is not null.
+  StageClock* stages_ = nullptr;
+  Instant asked_;  // The time at which the operation began to wait for another thread.
+  Instant begun_;  // The time at which the pool began to read.
   Arrived arrived_;
   Read read_;
   Write write_;

@@ -20,8 +20,8 @@
 // SQLite rolls it back because of the error (`on conflict rollback`, an I/O error, a full disk).
 //
 // Transactions are always serializable. A read-only transaction does not use the writer: its statements run on the
-// pool, on a separate connection, which keeps the snapshot of the transaction's beginning until the transaction ends.
-// At most 64 read-only transactions can be open. While a read-only transaction is open, the WAL cannot be emptied.
+// pool, on a separate connection, which keeps one snapshot from the beginning of the transaction to its end. At most 64
+// read-only transactions can be open. While a read-only transaction is open, the WAL cannot be emptied.
 //
 // stream() reads on the pool, 64 KiB of rows at a time, with a separate connection and one snapshot; until the stream
 // ends, the WAL cannot be emptied. stream() accepts only statements that read, and cannot be part of a transaction.
@@ -76,9 +76,9 @@ struct DatabaseOptions {
   // each loop.
   std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
-  // If a read-only transaction is open for longer than this, that is logged at level warn, with the call that began the
+  // A read-only transaction that is open for longer than this is logged at level warn, with the call that began the
   // transaction.
-  // Zero: nothing is logged.
+  // If this is zero, nothing is logged.
 #ifdef NDEBUG
   Duration held_warning = {};
 #else
@@ -99,7 +99,7 @@ struct DatabaseStats {
   std::uint64_t known_long = 0;  // Reads that were sent directly to the pool, because they are known to be long.
   std::uint64_t pool_reads = 0;  // Reads that were completed on the pool.
   std::uint64_t snapshots = 0;   // Snapshots that loops have begun.
-  // The snapshots that were begun because of a commit within an iteration.
+  // Snapshots that replaced another snapshot within an event-loop iteration, because a write had been committed.
   std::uint64_t snapshots_renewed = 0;
   std::size_t pool_queued = 0;        // Reads that are waiting for the pool now.
   std::uint64_t pool_refused = 0;     // Reads that were rejected because too many reads were waiting for the pool.
@@ -130,10 +130,10 @@ class Database final : public db::Database {
         sql, [&](std::span<const Value> values) { return read_values_now(sql, values, on_row); }, arguments...);
   }
 
-  // Runs several statements as one write: `body` runs on the writer's thread within one savepoint; the changes are
-  // committed if `body` returns success, else rolled back. `body` must be fast, because all writes wait for it. If the
-  // group of the write is lost, `body` is called a second time, after the changes of the first call have been rolled
-  // back.
+  // Runs several statements as one write: `body` runs on the writer's thread within one savepoint; if `body` returns
+  // success, the changes are committed; otherwise they are rolled back. `body` must be fast, because all writes wait
+  // for it. If the group of the write is lost, `body` is called a second time, after the changes of the first call have
+  // been rolled back.
   Task<> transact(FunctionRef<Result<>(Connection&)> body);
   using Session::transact;
 

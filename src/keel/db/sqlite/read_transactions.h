@@ -7,7 +7,7 @@
 // A transaction that is open for a long time keeps the WAL from being emptied, and is logged once, with the call that
 // began the transaction.
 //
-// Errors:   Conflict: the transaction, or its savepoint, has ended. ResourceExhausted: transactions_max transactions
+// Errors:   Conflict if the transaction, or its savepoint, has ended. ResourceExhausted: transactions_max transactions
 //           are open.
 // Threads:  any.
 
@@ -37,7 +37,7 @@ class ReadTransactions {
   Result<std::uint64_t> begin(std::unique_ptr<Connection>& connection, std::source_location place);
   // Takes the transaction's connection for one statement; call give_back() after the statement.
   Result<std::unique_ptr<Connection>> take(std::uint64_t transaction);
-  // If the transaction was ended while the statement ran, returns the connection to the caller; else returns null.
+  // If the transaction was ended while the statement ran, returns the connection to the caller; otherwise returns null.
   std::unique_ptr<Connection> give_back(std::uint64_t transaction, std::unique_ptr<Connection> connection);
   // Ends the transaction. Returns null if the transaction has already ended, or if a statement has the connection and
   // will give it back.

@@ -53,7 +53,7 @@ class Reader {
   // Reads that were not tried, because the statement had already been interrupted twice.
   SingleWriterCounter known_long;
   SingleWriterCounter snapshots;  // Snapshots begun.
-  // The snapshots that were begun because of a commit within an iteration.
+  // Snapshots that replaced another snapshot within an event-loop iteration, because a write had been committed.
   SingleWriterCounter snapshots_renewed;
 
  private:

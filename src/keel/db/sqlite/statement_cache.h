@@ -33,10 +33,10 @@ class StatementCache {
     Statement statement;
     std::string text;
     std::uint64_t hash = 0;
-    // Set by the reader: how often the statement has exceeded the limits for reads on a loop.
+    // How often the statement has exceeded the limits for reads on a loop; the reader sets this.
     int budget_exceeded = 0;
-    // Set by the writer: whether the statement needs a savepoint, because the statement does not undo its changes when
-    // it fails.
+    // True if the statement needs a savepoint, because it does not undo its changes when it fails; the writer sets
+    // this.
     bool needs_savepoint = false;
   };
 

@@ -201,7 +201,8 @@ void Writer::work() noexcept {
 void Writer::step(Lock& lock) noexcept {
   if (holds_) return step_held(lock);
   if (timer_.is_running()) Host::current().stop_timer(timer_);
-  // The lock is taken before the group, because until then the writes stay in the queue, where they can be withdrawn.
+  // The writer takes the database's lock before it takes the group from the queue, because a write can be withdrawn
+  // while it is in the queue.
   lock.unlock();
   Result<> begun = begin_.run();
   const bool is_locked = !begun && (sqlite3_errcode(connection_->handle()) & 0xff) == SQLITE_BUSY;

@@ -16,7 +16,7 @@
 // this time begins at push(), and includes the time that the write waits behind other writes. A write can be withdrawn
 // until the writer has the lock.
 //
-// Ownership: a Write is intrusive: it must stay at its address until its `done` has run on `home`.
+// Ownership: a Write is intrusive, and must stay at its address until its `done` has run on `home`.
 // Threads:   push(), withdraw() and the getters may be called on any thread; start() and stop() must be called on one
 //            thread. An executor must be serial and support timers in its jobs (the simulation's pool does); each group
 //            is a separate job.
@@ -64,14 +64,14 @@ struct Write : Link {
   // The number of a savepoint: a write of kind Savepoint stores it here, and a write of kind Release reads it.
   std::uint64_t savepoint = 0;
   const Context* context = nullptr;  // The context of the task that waits for the write; null if no task waits.
-  bool has_waited = false;           // Set by the writer: whether the write had to wait because the writer was busy.
+  bool has_waited = false;           // True if the write had to wait because the writer was busy; the writer sets this.
   std::source_location place;        // For kind Begin: the place of the call in the source.
-  // Set by the writer: the time at which this write stops waiting for a lock that another process holds.
+  // The time at which this write stops waiting for a lock that another process holds; the writer sets this.
   Instant locked_until;
   Executor* home = nullptr;
   Job* done = nullptr;  // The job that is posted to `home` when the write has ended.
   Written written;
-  bool is_check = false;  // Whether the write only checks whether the disk accepts writes.
+  bool is_check = false;  // True for a write that only checks whether the disk accepts writes.
   bool is_timed = false;  // Whether the writer sets `begun`.
   Instant begun;          // The time at which the writer began the write; set only if is_timed.
   Result<> result;
@@ -97,15 +97,15 @@ struct WriterStats {
   std::uint64_t groups_lost = 0;  // Groups that had to run again, or that failed as a whole.
   // I/O errors, and errors because of a full or a read-only disk, not counting the errors of checks.
   std::uint64_t disk_errors = 0;
-  std::uint64_t checks_failed = 0;  // Checks of the disk that failed because the disk does not accept writes.
+  std::uint64_t checks_failed = 0;  // Checks of the disk that failed because the disk did not accept writes.
   bool disk_fails = false;          // Whether the last attempt to commit failed with an error of the disk.
   std::uint64_t transactions = 0;   // Interactive transactions that were committed.
   // Interactive transactions that were rolled back because they held the writer for too long.
   std::uint64_t expired = 0;
   std::size_t queued = 0;  // Writes that are waiting now.
-  // Writes that had to wait because the writer was busy, or another process held the lock.
+  // Writes that had to wait because the writer was busy, or because another process held the lock.
   std::uint64_t waits = 0;
-  Duration wait_time;             // The total time that writes waited.
+  Duration wait_time;             // The total waiting time of writes.
   std::uint64_t late = 0;         // Writes that failed because they did not get the lock in time.
   std::uint64_t wal_pages = 0;    // How many pages were in the WAL after the last commit.
   std::uint64_t checkpoints = 0;  // Checkpoints that moved all pages of the WAL into the file.
@@ -122,10 +122,10 @@ class Writer {
   // on an executor, it must be idle when stop() is called, because stop() cannot wait for an executor.
   void stop() noexcept;
 
-  // Queues `write`. Returns false if the write was rejected: then `result` says why, and `done` is not posted.
+  // Queues `write`. Returns false if the write was rejected; in that case, `result` says why, and `done` is not posted.
   bool push(Write& write) noexcept;
-  // Withdraws a write that has not begun. Returns false if the write has begun or has ended: then `done` is posted as
-  // usual.
+  // Withdraws a write that has not begun. Returns false if the write has begun or has ended; in that case, `done` is
+  // posted as usual.
   bool withdraw(Write& write) noexcept;
   // Rolls back an interactive transaction. Does nothing if the transaction has ended.
   void drop(std::uint64_t transaction) noexcept;
@@ -232,7 +232,7 @@ class Writer {
   std::uint64_t undo_to_ = 0;
   Function<void()> on_change_;  // Set once.
   bool stopping_ = false;
-  bool sleeping_ = false;  // Whether the thread is waiting, or no job is posted, so that wake() is needed.
+  bool sleeping_ = false;  // True if wake() is needed: the thread is waiting, or no job is posted.
   WriterStats stats_;
 
   alignas(64) std::atomic<std::uint64_t> committed_{1};

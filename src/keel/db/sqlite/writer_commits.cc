@@ -88,7 +88,7 @@ Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
     const Outcome outcome = outcome_of_error();
     if (outcome != Outcome::Fine) return outcome;
   } else if (connection_->is_autocommit()) {
-    // A statement ended the transaction with an error, which the write's function has ignored.
+    // A statement ended the transaction with an error, which the write's function ignored.
     write.result = fail(Code::Conflict, "an error in a statement ended the transaction");
     return Outcome::Lost;
   } else if (connection_->has_deferred_violations()) {

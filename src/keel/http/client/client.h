@@ -59,9 +59,9 @@
 //            text. Otherwise the error is Upstream, from the environment: the message has the URL and the status, or
 //            every violation of the body.
 //
-// Errors:    InvalidArgument: the request, or the proxy in the options, is invalid. Unsupported: ws and wss, and https
-//            without ClientPoolOptions::https. Unavailable: the connection cannot be made or breaks, a proxy cannot
-//            reach the server, or the circuit is open. DeadlineExceeded: a timeout; the message says which one.
+// Errors:    InvalidArgument if the request, or the proxy in the options, is invalid. Unsupported: ws and wss, and
+//            https without ClientPoolOptions::https. Unavailable: the connection cannot be made or breaks, a proxy
+//            cannot reach the server, or the circuit is open. DeadlineExceeded: a timeout; the message says which one.
 //            Upstream: no such host, an https server whose certificate is not valid for the host, a proxy that rejects
 //            the request, a response that is malformed or cannot be decoded, a body above body_bytes_max, too many
 //            redirects, or a redirect to an unsupported scheme. PermissionDenied: the guard allows no address of the
@@ -198,7 +198,7 @@ struct keel::internal::TaskVerbs<keel::http::ClientResponse> {
 namespace keel::http {
 
 // A response whose body is read piece by piece. The stream holds a connection until read() has returned the empty
-// chunk; a stream that is destroyed before that closes its connection. The stream must be destroyed before its client.
+// chunk; if the stream is destroyed earlier, it closes the connection. The stream must be destroyed before its client.
 // Movable while no task reads.
 class ClientStream {
  public:
@@ -244,9 +244,9 @@ class Client : public ClientCalls<Client, ClientResponse> {
 
   struct Stats {
     std::size_t connections = 0;       // Open connections.
-    std::size_t idle_connections = 0;  // Open connections that no call uses.
+    std::size_t idle_connections = 0;  // The open connections that no call uses.
     std::uint64_t calls = 0;           // Calls that have ended, with or without success.
-    std::uint64_t retries = 0;         // Attempts after the first one of a call.
+    std::uint64_t retries = 0;         // Attempts of a call after its first attempt.
     // Retries that replaced a connection which the server had closed; not counted in retries.
     std::uint64_t stale = 0;
     std::uint64_t unaffordable = 0;  // Retries that the budget rejected.
@@ -260,7 +260,7 @@ class Client : public ClientCalls<Client, ClientResponse> {
  private:
   struct Metrics;
   struct Call;
-  enum class Trouble : std::uint8_t;  // What caused the failure of an attempt, if the error does not show it.
+  enum class Trouble : std::uint8_t;  // The cause of a failed attempt, if the error does not show the cause.
   Task<ClientStream> measured(ClientRequest request, bool whole);
   Task<ClientStream> follow(ClientRequest& request, bool whole, Call& call);
   Task<ClientStream> repeat(const ClientRequest& request, const Url& url, bool whole, Call& call);

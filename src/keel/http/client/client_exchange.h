@@ -60,10 +60,10 @@ class ClientExchange {
   // Whether the server may have closed the connection before the request arrived: the connection was used before, and
   // no byte of this response has arrived.
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
-  // Whether ask() failed because of the function that writes the body, so that the failure does not count against the
+  // True if ask() failed because of the function that writes the body: such a failure does not count against the
   // server.
   bool is_writers_error() const noexcept { return is_writers_error_; }
-  // The proxy of the connection; null: none.
+  // The proxy of the connection; null if there is none.
   const Proxy* proxy() const noexcept { return proxy_; }
   // Whether the request was sent to the proxy without a tunnel, so that the response may come from the proxy and not
   // from the server.

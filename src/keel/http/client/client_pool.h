@@ -54,9 +54,10 @@ namespace keel::http {
 
 // The limits on the connections of a client.
 struct ClientPoolOptions {
-  // Concurrent calls to one server; further calls wait in the order of their arrival.
+  // The maximum number of concurrent calls to one server; further calls wait in the order of their arrival.
   std::size_t connections_per_origin_max = 64;
-  // Open connections to all servers; at this limit, an idle connection to another server is closed to make room.
+  // The maximum number of open connections to all servers; at this limit, an idle connection to another server is
+  // closed to make room.
   std::size_t connections_max = 512;
   // The number of servers that the client remembers, each with its circuit breaker and its retry budget.
   std::size_t origins_max = 1024;
@@ -70,8 +71,8 @@ struct ClientPoolOptions {
   // A connection older than this is not used again, because the addresses of names change.
   Duration age_max = 10_min;
   io::ConnectOptions connect = {};
-  // The layers for connections to https URLs: tls::Layers for a client (net/tls/layer.h). Outlives the client. Null:
-  // https is Unsupported.
+  // The layers for connections to https URLs: tls::Layers for a client (net/tls/layer.h). Outlives the client. If null,
+  // requests for https URLs fail with Unsupported.
   TransportLayers* https = nullptr;
 };
 
@@ -149,7 +150,8 @@ class ClientPool {
     Connection* operator->() const noexcept { return connection_.get(); }
     Connection& operator*() const noexcept { return *connection_; }
     explicit operator bool() const noexcept { return connection_ != nullptr; }
-    // Call this only after a whole response was read, no bytes followed it, and both sides keep the connection.
+    // Call this only if the whole response was read, no bytes followed the response, and both sides keep the
+    // connection.
     void give_back() noexcept;
     void close() noexcept;
 
@@ -185,8 +187,8 @@ class ClientPool {
   enum class Kind : std::uint8_t { Any, Fresh };
   // With Fresh, lend() closes all idle connections to that origin and makes a new one; a retry uses Fresh after an idle
   // connection was found to be dead. The caller must hold an Origin::Use; the arguments must live until lend()
-  // completes. `has_place` becomes true when the wait for a free place is over; an error before that must not be
-  // counted against the server.
+  // completes. `has_place` becomes true when the wait for a free place is over; an error that occurs earlier must not
+  // be counted against the server.
   Task<Lease> lend(Origin& origin, const Url& url, Kind kind, bool& has_place);
 
   void close_idle() noexcept;

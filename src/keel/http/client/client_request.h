@@ -14,9 +14,9 @@
 // value are safe in the function, and objects captured by reference must outlive the call. The function runs only once:
 // a request whose body is written by a function is neither retried nor repeated after a redirect.
 //
-// A secret field is sent only to the origin of the URL: after a redirect to another origin, the field is no longer
-// sent, for the rest of the call. Authorization, Cookie and Proxy-Authorization are always secret; secret_header() adds
-// other secret fields.
+// A secret field is sent only to the origin of the URL: after a redirect to another origin, the field is not sent again
+// during the call. Authorization, Cookie and Proxy-Authorization are always secret; secret_header() adds other secret
+// fields.
 //
 // The client decodes a compressed response (ClientOptions::decompresses). For a request with its own Accept-Encoding or
 // Range, the body is returned as it arrives and is not decoded. Set Accept-Encoding to store a body in compressed form,
@@ -67,7 +67,7 @@ class ClientBodyWriter {
   // the announced length (InvalidArgument). After a write that failed or was stopped, it is unknown how much of the
   // body was sent: each further write fails, and the whole request fails as well.
   Task<> write(std::string_view bytes);
-  // Bytes of the body that were written so far.
+  // Bytes of the body that have been written so far.
   std::uint64_t written() const noexcept { return written_; }
 
  private:
@@ -157,8 +157,8 @@ class ClientRequest {
   Writer writer_;
   std::optional<std::uint64_t> length_;  // The announced length of the body that writer_ writes.
   std::optional<Duration> timeout_;
-  log::TraceId trace_;  // Zero: use the trace of the calling task.
-  // Describes the first invalid argument; a string literal. Null: all arguments are valid.
+  log::TraceId trace_;  // If zero, the trace of the calling task is used.
+  // A string literal that describes the first invalid argument. Null: all arguments are valid.
   const char* problem_ = nullptr;
   Method method_;
   bool has_body_ = false;  // True also for an empty body.

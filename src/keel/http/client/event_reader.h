@@ -12,7 +12,7 @@
 // (docs/server_sent_events.md). At most ClientOptions::read_timeout may pass between two events or comments of the
 // server.
 //
-// Errors:   Upstream: the status is not 200, the content is not text/event-stream, or an event is longer than
+// Errors:   Upstream if the status is not 200, the content is not text/event-stream, or an event is longer than
 //           `event_bytes_max`. All further errors are those of ClientStream::read().
 // Lifetime: the response outlives the reader; an event is valid until the next call of next().
 // Threads:  the worker of the client. Only one task may call next() at a time.

@@ -9,11 +9,11 @@
 // Proxy-Authorization: Basic (RFC 7617).
 //
 // If the proxy is "environment", make() reads the environment variables that curl and other tools read: HTTPS_PROXY or
-// https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a comma-separated list
-// that is added to the argument no_proxy. If a variable is set in lowercase and in uppercase, the lowercase variable is
-// used and the uppercase one is ignored. HTTP_PROXY is never read: in a CGI program, this variable contains the
-// request's field Proxy, so a client could choose where the program sends its own requests ("httpoxy", CVE-2016-5385).
-// A variable that is empty is treated as unset.
+// https_proxy for targets with https, http_proxy for targets with http, and NO_PROXY or no_proxy, a comma-separated
+// list that is added to the argument no_proxy. If a variable is set in lowercase and in uppercase, the lowercase
+// variable is used and the uppercase one is ignored. HTTP_PROXY is never read: in a CGI program, this variable contains
+// the request's field Proxy, so a client could choose where the program sends its own requests ("httpoxy",
+// CVE-2016-5385). A variable that is empty is treated as unset.
 //
 // Servers in `no_proxy` are called directly:
 //   example.com        the name and those below it; .example.com and *.example.com are the same
@@ -23,7 +23,7 @@
 //   *                  everything
 // Each form except * may end with a port (example.com:8080, [::1]:8080), and then applies to that port only.
 //
-// Errors:   InvalidArgument: the proxy does not have the form above, or an element of no_proxy has none of the forms
+// Errors:   InvalidArgument if the proxy does not have the form above, or an element of no_proxy has none of the forms
 //           above.
 //           Unsupported: a proxy to which the client would have to speak TLS or SOCKS. The message names the variable
 //           if the value is from the environment. The message never contains the URL, because the URL may contain a

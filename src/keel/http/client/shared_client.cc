@@ -6,7 +6,7 @@
 namespace keel::http {
 namespace {
 
-// The index of the calling worker; -1: the calling thread is not a worker.
+// The index of the calling worker; -1 if the calling thread is not a worker.
 int worker() noexcept {
   const io::Loop* const loop = io::Loop::current();
   return loop != nullptr ? loop->index() : -1;

@@ -1,10 +1,11 @@
 // keel/net/testing/test_layer.h — a TransportLayer for tests of code that uses a Transport: it encrypts nothing, but
 // uses its transport and the engine as a cipher does.
 //
-// Each side sends a hello and is established when it has received the hello of the other side. After that, all data is
-// sent in records of at most `record_bytes` with inverted bytes, so received bytes may contain several records and the
-// beginning of another one. Before each record the layer sends a control record, to which the other side replies with a
-// control record. A special record marks the end of the data; if the stream ends without it, that is an error.
+// Each side sends a hello and is established when it has received the hello of the other side. After the hellos, all
+// data is sent in records of at most `record_bytes` with inverted bytes, so received bytes may contain several records
+// and the beginning of another one. Before each record the layer sends a control record, to which the other side
+// replies with a control record. A special record marks the end of the data; if the stream ends without it, that is an
+// error.
 
 #pragma once
 
@@ -230,7 +231,7 @@ class TestLayer final : public TransportLayer {
     if (!std::exchange(has_said_end_, true)) put(Record::End, {});
   }
 
-  // Sends the transport's data, once the handshake is over.
+  // Sends the transport's data when the handshake is over.
   void take_and_flush() noexcept {
     if (sending_ != nullptr && established_ && !std::exchange(is_taken_, true)) {
       for (std::uint32_t i = 0; i < sending_->part_count; ++i) {
@@ -312,7 +313,7 @@ class TestLayer final : public TransportLayer {
   Member<Job, TestLayer, &TestLayer::posted> job_{*this};
 };
 
-// Makes the layers of one side, whose name is `identity` (which must outlive this object).
+// Makes the layers of one side; `identity` is the name of this side, and must outlive this object.
 class TestLayers final : public TransportLayers {
  public:
   explicit TestLayers(std::string_view identity, bool says_hello = true) noexcept
