@@ -8,8 +8,8 @@
 namespace keel::contract {
 namespace {
 
-// The limits when a call reads the whole body of a streamed response: the first one applies to JSON with a schema, and
-// the second one to any other response.
+// The limits when a call reads the whole body of a streamed response: typed_bytes_max applies to JSON with a schema,
+// and other_bytes_max applies to any other response.
 constexpr std::size_t typed_bytes_max = 8 << 20;
 constexpr std::size_t other_bytes_max = 64 << 10;
 

@@ -22,12 +22,13 @@
 // form that is read as it arrives is an Upload, too (upload.h). For an operation `name` with a successful response that
 // is not typed JSON, name_stream() returns a Streamed, which is read piece by piece; name() returns the whole content.
 //
-// Errors:   InvalidArgument: a parameter cannot be expressed in its style (output.h), the client lacks credentials that
-//           the operation requires, or the contract does not have the media type; nothing has been sent. Upstream, from
-//           the environment (base/error.h): a response that the contract does not declare, or that does not match the
-//           contract (reply.h); for value(), also any response that is not a success. The message contains the
-//           operation, its method and URL, the status, and each violation with its pointer. Errors of the http::Client
-//           and of a credential's provider are passed on, with the operation's name in front of the message.
+// Errors:   InvalidArgument if a parameter cannot be expressed in its style (output.h), the client lacks credentials
+//           that the operation requires, or the contract does not have the media type; nothing has been sent in these
+//           cases. Upstream, from the environment (base/error.h), for a response that the contract does not declare, or
+//           that does not match the contract (reply.h); value() also returns Upstream for any response that is not a
+//           success. The message contains the operation, its method and URL, the status, and each violation with its
+//           pointer. Errors of the http::Client and of a credential's provider are passed on, with the operation's name
+//           in front of the message.
 // Lifetime: the http::Client outlives the client; the client outlives its calls. A function writes the HTTP request
 //           before it returns, so the request struct need not live until the call has ended. Results own their content.
 // Threads:  as for the http::Client. With a SharedClient, any worker may call the client, concurrently with others;

@@ -22,13 +22,13 @@
 // the next call of next().
 //
 // Order:     next() gives the files in the order in which the client sends them, whatever their names are.
-// Errors:    422 (http::Rejection, with the name of the field), as soon as the mistake is known: a field with an
+// Errors:    422 (http::Rejection, with the name of the field), as soon as the mistake is known, for a field with an
 //            invalid value, a missing field or file, a file that is too large or too small (maxLength, minLength, in
 //            bytes), a file whose Content-Type is not one that its `encoding` allows, several files with a name that
 //            allows only one, more or fewer files than a list may have, a field after the first file, and a part that
-//            the schema excludes. 400: a body that is not valid multipart (http/server/multipart.h). 413: a body above
-//            the limit of the route, fields of more than fields_bytes_max, more than fields_max fields, more than
-//            parts_max parts, file names of more than names_bytes_max. Calls also fail with the errors of
+//            the schema excludes. 400 for a body that is not valid multipart (http/server/multipart.h). 413 for a body
+//            above the limit of the route, for fields above fields_bytes_max, for more than fields_max fields, for more
+//            than parts_max parts, and for file names above names_bytes_max. Calls also fail with the errors of
 //            http::Request::read_body(). After an error, every call fails. Until next() has returned nullopt, the form
 //            may still turn out to be invalid or incomplete: when a call fails, the handler must discard the files, or
 //            parts of files, that it has stored.
@@ -71,7 +71,7 @@ struct ReceivedForm {
   internal::ReadField read = nullptr;     // field_reader<…>; null if the form has no fields.
   void* (*room)(void* member) = nullptr;  // room<…> if the body is optional (input.h); else null.
 };
-// The value of ReceivedForm::read that calls `read`, which must be an overload of read_json().
+// A value for ReceivedForm::read: it calls `read`, which must be an overload of read_json().
 template <auto read>
 inline constexpr internal::ReadField field_reader = &internal::ReadBy<read>::field;
 

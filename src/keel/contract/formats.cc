@@ -128,8 +128,8 @@ bool is_ipv6(std::string_view text) noexcept {
   return is_shortened ? groups < 8 : groups == 8;
 }
 
-// Whether an A-label encodes at least one code point that is not in ASCII; decodes as in RFC 3492 §6.2, but produces no
-// output.
+// Whether an A-label encodes at least one code point that is not in ASCII. The function decodes the label as in RFC
+// 3492 §6.2, but produces no output.
 bool is_punycode(std::string_view text) noexcept {
   const std::size_t last = text.rfind('-');
   std::size_t length = last == text.npos ? 0 : last;

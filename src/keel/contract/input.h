@@ -234,14 +234,15 @@ class Input {
   Result<> receive_body(const ReceivedBody& body, void* member);
   Result<> read_form(std::span<const Field> fields, Form others, ReadField read, void* value);
   Result<std::string_view> read_text_body();
-  // refuse() reports that the parameter cannot be read (400), reject() that it does not match its schema (422).
+  // refuse() reports that the parameter cannot be read (400); reject() reports that the parameter does not match its
+  // schema (422).
   [[gnu::cold]] void refuse(const Parameter& parameter, Complaint why, std::string_view part = {});
   [[gnu::cold]] void reject(const Parameter& parameter, Complaint why, std::string_view part = {});
 
   static constexpr std::size_t pairs_max = 256;
 
   http::Request& request_;
-  bool misfits_ = false;  // Whether a text in the value that is being read does not have the required Form.
+  bool misfits_ = false;  // True if a text in the value being read lacks the required Form.
   Violations unreadable_;
   Violations wrong_;
 };

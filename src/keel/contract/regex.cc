@@ -131,7 +131,7 @@ class Parser {
   }
 
  private:
-  // Whether the text is only being checked, and a mistake has been found, so that the check can stop. The check must
+  // True if the text is only being checked and a mistake has been found, so that the check can stop. The check must
   // stop after a mistake: otherwise each later construct could cause another search to the end of the text, and the
   // time would be quadratic.
   bool is_decided() const noexcept { return out_ == nullptr && !is_ecma_; }

@@ -1,17 +1,17 @@
 // keel/contract/reply.h — for generated code of clients (client.h): reads a server's response as the contract describes
 // it.
 //
-// The declared response is chosen by status: "200" takes precedence over "2XX", and "2XX" over "default". Among the
-// media types of the chosen response, the one that matches best is chosen: "text/csv" takes precedence over "text/*",
-// and "text/*" over "*/*"; parameters of the media type are ignored. If a response is declared without content, its
-// body is ignored. JSON and headers are read with the readers of the contract's types, and checked in the same way as a
-// service checks its input, except that a response may lack the properties that are `writeOnly`, and must have those
-// that are `readOnly` and required. An element of a list in a header may be quoted, as in a request (input.h); commas
-// within the angle brackets or the parameters of a Link do not separate elements.
+// The declared response is chosen by status: "200" takes precedence over "2XX", which takes precedence over "default".
+// Among the media types of the chosen response, the one that matches best is chosen: "text/csv" takes precedence over
+// "text/*", which takes precedence over "*/*"; parameters of the media type are ignored. If a response is declared
+// without content, its body is ignored. JSON and headers are read with the readers of the contract's types, and checked
+// in the same way as a service checks its input, except that a response may lack the properties that are `writeOnly`,
+// and must have those that are `readOnly` and required. An element of a list in a header may be quoted, as in a request
+// (input.h); commas within the angle brackets or the parameters of a Link do not separate elements.
 //
-// Errors:   Upstream, from the environment, with a description of the response and of the mistake in it: an undeclared
-//           status, an undeclared media type, a body or a header that does not match its schema (each violation with
-//           its pointer).
+// Errors:   Upstream, from the environment, for an undeclared status, an undeclared media type, and a body or header
+//           that does not match its schema. The message describes the response and the mistake, and gives each
+//           violation of a schema with its pointer.
 // Lifetime: a Reply holds views; the values read from the Reply own their text.
 
 #pragma once

@@ -9,9 +9,9 @@
 //   };
 //   routes.serve(operations, &handler);              // a list of pointers to such constants
 //
-// Errors:   those of http::Router::add(): a pattern that is malformed or already exists is a bug, which aborts.
+// Errors:   as in http::Router::add(), a pattern that is malformed or already exists is a bug, which aborts.
 // Lifetime: a value that contains a view of the router.
-// Threads:  as for the router: a single thread, before the server starts.
+// Threads:  a single thread, before the server starts, as for the router.
 // Cost:     a request runs two tasks: the task of its operation, and a task that awaits the task of the operation. The
 //           arguments are allocated in the request's arena.
 
@@ -122,7 +122,7 @@ class Routes {
 
   // Adds operations that `handler` serves; the handler must outlive the router.
   void serve(std::span<const Route* const> operations, void* handler) const;
-  // Adds operations of which some require credentials, which `verifiers` checks (security.h).
+  // Adds operations, some of which require credentials; `verifiers` checks the credentials (security.h).
   void serve(std::span<const Route* const> operations, void* handler, std::span<const Scheme> schemes,
              Verifiers& verifiers) const;
   // Returns the same routes, but with this middleware around the operations that are added through the result.

@@ -140,7 +140,7 @@ class Run {
     wrong_->add({std::move(pointer), std::move(message), 0, 0, keyword});
   }
 
-  // Whether the check can stop after an invalid part, because further parts cannot change the result.
+  // True if further parts cannot change the result, so that the check can stop after an invalid part.
   bool stops() const noexcept { return is_quiet_ || has_given_up_ || wrong_->has_more(); }
 
   void mark(const Seen* seen, std::size_t i) noexcept {
@@ -168,7 +168,7 @@ class Run {
     return is_valid;
   }
 
-  // Whether the required member `name` may be absent from `value` all the same.
+  // True if the required member `name` may nevertheless be absent from `value`.
   [[gnu::cold, gnu::noinline]] bool is_excused(std::string_view name, const Value& value) {
     if (excuse_ == Excuse::None) return false;
     for (const Frame* at = top_; at != nullptr && &at->value == &value; at = at->around) {

@@ -116,7 +116,7 @@ struct PatternProperty {
   const Schema* schema = nullptr;  // Null: accepts anything.
 };
 
-// What an object must satisfy if it has a member with this name.
+// Conditions that an object must satisfy if it has a member with this name.
 struct Dependency {
   std::string_view name;
   std::span<const std::string_view> required = {};

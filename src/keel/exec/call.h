@@ -9,9 +9,9 @@
 //
 // Result:    success means that the job was accepted, not that it has run: an executor that is stopped with a deadline
 //            discards the jobs that have not begun by then, and destroys their callables.
-// Errors:    ResourceExhausted when the executor rejects the job (Executor::offer): its queue is full, or it has been
-//            stopped. Unsupported from execute_after() when the executor has no clock (InlineExecutor). An exception
-//            that the callable throws is not passed to any caller. The exception is logged and counted
+// Errors:    ResourceExhausted when the executor rejects the job (Executor::offer), because its queue is full or it has
+//            been stopped. Unsupported from execute_after() when the executor has no clock (InlineExecutor). An
+//            exception that the callable throws is not passed to any caller. The exception is logged and counted
 //            (observe/unhandled.h), and the executor continues. With submit(), the caller receives the exception.
 //            execute() itself throws std::bad_alloc when there is no memory for the job.
 // Ownership: the callable is moved into the job and destroyed on the thread that has run it. Objects that the callable

@@ -64,8 +64,8 @@ bool DelayedJobs::send(Job& job, Instant due) noexcept {
   Waiting* const waiting = make(job, due);
   if (waiting == nullptr) return false;
   sent_.push(*waiting);
-  // The flag `is_posted_` decides whether to post, not the result of push(): take_all() releases nothing, so push()
-  // would not order the executor's last use of `bring_` before the next post().
+  // Whether to post is decided by the flag `is_posted_` and not by the result of push(): take_all() releases nothing,
+  // so push() would not order the executor's last use of `bring_` before the next post().
   if (!is_posted_.exchange(true, std::memory_order_acq_rel)) executor_.post(bring_);
   return true;
 }

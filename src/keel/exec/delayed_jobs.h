@@ -9,7 +9,7 @@
 // Lifetime: executor and wheel outlive a DelayedJobs. The destructor accepts no more jobs. The destructor runs the jobs
 //           that are not due, on the calling thread, and Executor::discards() returns true for these jobs; a job that
 //           does not check discards() runs normally.
-// Threads:  send() on any; all other functions on the executor's thread.
+// Threads:  send() on any thread; all other functions on the executor's thread.
 // Cost:     a block of job memory (exec/job_memory.h) and a timer for each job. Jobs that are sent before the executor
 //           reads the queue share one posted job.
 

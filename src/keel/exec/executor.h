@@ -27,7 +27,7 @@ struct Job {
   Job* next = nullptr;  // Used by the executor.
 };
 
-// Which of the waiting jobs starts first, on executors that have priorities (ThreadPool).
+// The priority of a job: on executors that have priorities (ThreadPool), it decides which waiting job starts first.
 enum class Priority : unsigned char { High, Normal, Low };
 // The number of priorities.
 inline constexpr int priority_count = 3;
@@ -75,8 +75,8 @@ class Executor {
   // The time of this executor's current event-loop iteration; Instant() for an executor without a clock. Call it on the
   // executor's own thread.
   Instant turn_time() const noexcept { return turn_time_; }
-  // The operations that code outside of coroutines has begun on this executor and that are not complete; used by the
-  // task module (task/live_task.h). Call it on the executor's own thread.
+  // The incomplete operations that code outside of coroutines has begun on this executor; the task module uses them
+  // (task/live_task.h). Call it on the executor's own thread.
   List<Link>& waiting() noexcept { return waiting_; }
 
  protected:

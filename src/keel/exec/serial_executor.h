@@ -12,7 +12,7 @@
 // Errors:   offer(), and with it execute() and submit(), rejects a job when `queue_max` jobs wait; offer_after(), and
 //           with it execute_after() and submit_after(), rejects a job when `queue_max` delayed jobs wait, or when the
 //           underlying executor rejects it. post() never rejects.
-// Threads:  post(), offer(), offer_after() and queued() on any; jobs run on the threads of the executor below.
+// Threads:  post(), offer(), offer_after() and queued() on any thread; jobs run on the threads of the executor below.
 // Lifetime: the executor below outlives the SerialExecutor. The destructor discards jobs that are not due
 //           (Executor::discards) and waits until all other posted jobs have run, so it must not be called inside one of
 //           these jobs (checked). When the underlying executor is stopped, it discards the delayed jobs of the
@@ -73,7 +73,7 @@ class SerialExecutor final : public Executor {
   Job* first_ = nullptr;
   Job** last_ = &first_;
   std::size_t queued_ = 0;
-  bool has_turn_ = false;  // Whether turn_ is posted to the executor below, or runs.
+  bool has_turn_ = false;  // True while turn_ is posted to the executor below or is running.
   List<Link> delayed_;     // Delayed jobs in the executor below.
   std::size_t delayed_count_ = 0;
   bool is_ending_ = false;

@@ -63,7 +63,8 @@ bool wait(Submission& submission, Instant until, std::source_location place) {
   return wait_any(1, [&submission](std::size_t) -> Submission& { return submission; }, until, place) == 0;
 }
 
-// The thread waits once. It waits more often if it runs a delayed job itself, when that job becomes due.
+// The thread usually waits only once. If it can run a delayed job itself, it also stops waiting when that job becomes
+// due.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until,
                      std::source_location place) {
   KEEL_EXPECT_AT(count > 0, "waiting for one of several jobs needs at least one job", place);

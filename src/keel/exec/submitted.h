@@ -10,10 +10,11 @@
 // Result:    the value that the callable returns, which can be taken once; if the callable returns a Result<T>, the
 //            result is that Result, not a Result of a Result. An exception that leaves the callable becomes an Error
 //            (Internal with its what(), ResourceExhausted for std::bad_alloc).
-// Errors:    Cancelled: cancel() was called before the job began, or the executor was stopped and discarded the job.
-//            ResourceExhausted: the executor rejected the job (Executor::offer). Unsupported: the executor has no clock
-//            for submit_after(). std::bad_alloc, from submit(): there is no memory for the job. A Bug (base/bug.h):
-//            waiting on a worker, wait_any() without handles, and using an empty handle.
+// Errors:    Cancelled if cancel() was called before the job began, or if the executor was stopped and discarded the
+//            job. ResourceExhausted if the executor rejected the job (Executor::offer). Unsupported if the executor has
+//            no clock for submit_after(). submit() throws std::bad_alloc if there is no memory for the job. A Bug
+//            (base/bug.h) is thrown for waiting on a worker, for wait_any() without handles, and for using an empty
+//            handle.
 // Ownership: the handle owns the result. Destroying the handle cancels a job that has not begun; a running job
 //            continues, and its result is dropped. Objects that the callable refers to must live until the job has
 //            ended; wait() returns after the job has ended. The callable is destroyed when the job has run or is
@@ -59,7 +60,7 @@ class BasicSubmission : public Job {
   // Prevents the job from running; the submission is then done, with Cancelled. False: the job has already begun or was
   // cancelled earlier.
   bool cancel() noexcept;
-  // Makes the end of the job notify `listener`. False: the job is already done.
+  // From now on, the end of the job notifies `listener`. False: the job is already done.
   bool listen(Listener& listener) noexcept;
   // Prevents `listener` from being notified when the job ends. False: `listener` was already notified, or is being
   // notified at this moment.
@@ -269,7 +270,7 @@ class [[nodiscard]] Submitted {
 
   // True unless the handle is empty, because it was moved from or its result was taken.
   explicit operator bool() const noexcept { return submission_ != nullptr; }
-  // Whether the job has run, or was cancelled or rejected, so that get() does not wait.
+  // True once the job has run, or was cancelled or rejected: get() then does not wait.
   bool is_done() const { return submission().is_done(); }
   // True: the job had not begun and never will begin; get() returns Cancelled, and the callable is destroyed. The job
   // keeps its place in the queue until its turn comes. False: the job is running or done.

@@ -19,14 +19,15 @@
 // time in which they do not sleep. After each `scale_interval` a thread is added when utilisation was above
 // `grow_above` and jobs wait, and a thread ends when utilisation was below `shrink_below` for 16 intervals in a row.
 //
-// On the pool's threads, the pool is the current Executor. A thread without work polls for at most about 20 us, less
-// when polling found nothing before, and then sleeps until it is woken: an idle pool uses no processor time.
+// On the pool's threads, the pool is the current Executor. A thread without work polls for at most about 20 us, or for
+// a shorter time if earlier polling found nothing, and then sleeps until it is woken: an idle pool uses no processor
+// time.
 //
 // Errors:   `queue_max` bounds the jobs that are added by offer() and try_post(), including those added by functions
 //           that call offer() or try_post(). When the queue is full, offer() does what `when_full` says, and try_post()
 //           rejects. post() never rejects and is not bounded, because it brings tasks back to their executor.
-// Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one thread. Threads
-//           come from the constructing thread's Host.
+// Threads:  post(), offer(), try_post(), drain() and the getters on any thread; construction and stop() on one thread.
+//           Threads come from the constructing thread's Host.
 // Lifetime: the pool outlives every task that runs on it, and every call of its functions. A Job must not move until it
 //           runs.
 // Cost:     a short lock to post a job, and another short lock to take one or several jobs. No allocation per job,
@@ -61,7 +62,8 @@ enum class WhenFull : std::uint8_t {
 // Threads, queue and behavior of a ThreadPool.
 struct ThreadPoolOptions {
   std::string name = "pool";  // Prefix of the thread names ("name-0", …); the system shows 15 characters.
-  // How many jobs run at the same time; for an elastic pool, the number of threads that it keeps.
+  // The number of threads, and thus of jobs that run at the same time; an elastic pool keeps at least this many
+  // threads.
   int threads = 1;
   // A number above `threads` makes the pool elastic, with up to `threads_max` threads. Each thread takes memory for its
   // stack.
@@ -69,18 +71,18 @@ struct ThreadPoolOptions {
   std::size_t queue_max = 1024;  // How many jobs may wait; a longer queue means a longer wait.
   WhenFull when_full = WhenFull::Refuse;
   double grow_above = 0.8;  // Utilisation from 0 to 1 above which a thread is added.
-  // Utilisation below which a thread ends; smaller than grow_above, so that at a utilisation between the two the number
-  // of threads does not change.
+  // Utilisation below which a thread ends. This value is smaller than grow_above; at a utilisation between the two, the
+  // number of threads does not change.
   double shrink_below = 0.2;
   // The time over which utilisation is measured; with a longer time, the pool reacts later and to fewer changes.
   Duration scale_interval = 20_ms;
   // Thread i runs only on CPU cpus[i % size]; empty: on any CPU that the system chooses. If the process may not use a
   // CPU, the threads for that CPU are not pinned.
   std::vector<int> cpus = {};
-  // Called with the times for which a job waited and ran, on the thread that ran it. Jobs are sampled, by following one
-  // at a time through the queue: every job while jobs are long, one in 64 while they take less than 10 us. Jobs that
-  // ran on the thread of the caller did not wait; these jobs are sampled in the same way. Several threads may call
-  // `measured` concurrently. Null: nothing is measured.
+  // Called on the thread that ran a job, with the job's waiting time and run time. Jobs are sampled: one job at a time
+  // is followed through the queue. While jobs are long, every job may be followed; while jobs take less than 10 us, one
+  // in 64 is followed. Jobs that ran on the thread of the caller did not wait; these jobs are sampled in the same way.
+  // Several threads may call `measured` concurrently. Null: nothing is measured.
   Function<void(Duration wait, Duration run)> measured = {};
   // This executor runs the jobs, one after the other, in place of threads; a simulation uses it for its pool. With an
   // executor, `threads` and `cpus` are ignored, nothing is measured, drain() does not wait, and stop() runs the
@@ -116,15 +118,15 @@ class ThreadPool final : public Executor {
   bool has_clock() const noexcept override { return true; }
   bool is_serial() const noexcept override { return false; }
 
-  // Waits until no job is queued or running; delayed jobs that are not due do not count. False: `limit` passed before.
+  // Waits until no job is queued or running; delayed jobs that are not due do not count. False: `limit` passed first.
   // The pool stays open; the call also waits for jobs that are posted in the meantime.
   bool drain(Duration limit);
   // Accepts no more jobs, runs the waiting jobs, then ends and joins the threads. Delayed jobs that are not due are
   // discarded immediately (Executor::discards); other jobs are discarded if they have not begun after `limit`. A
   // running job cannot be ended, so stop() waits for it. Returns the number of discarded jobs. A discarded job of
-  // submit() has the result Cancelled, and so has a task that resume_on() is moving here; a callable of execute() is
-  // dropped; jobs posted in other ways run anyway. Idempotent. Like drain(), stop() throws a Bug (base/bug.h) on a
-  // thread of the pool. Posting after stop() is a bug.
+  // submit(), or a task that resume_on() is moving here, gets the result Cancelled; a callable of execute() is dropped;
+  // jobs posted in other ways run anyway. Idempotent. Like drain(), stop() throws a Bug (base/bug.h) on a thread of the
+  // pool. Posting after stop() is a bug.
   std::size_t stop(Duration limit = Duration::forever());
 
   const std::string& name() const noexcept;

@@ -482,7 +482,8 @@ class Comparison {
   Side after_;
   std::vector<Change> changes_;
   SchemaDiff schemas_;
-  // The pairs of components that have been compared, because several operations may share a component.
+  // The pairs of components that have been compared, so that a component that several operations share is compared
+  // once.
   std::set<std::pair<const Node*, const Node*>> seen_;
 };
 
@@ -499,7 +500,7 @@ std::string Change::describe() const {
 }
 
 std::vector<Change> diff(Document& before, Document& after) {
-  Problems ignored;  // Only problems while loading a document matter for diff(); lint() reports all other problems.
+  Problems ignored;  // The problems of a loaded document are ignored here: lint() reports them.
   check_structure(before, ignored);
   check_structure(after, ignored);
   std::vector<Change> changes = Comparison(before, after).run();

@@ -37,8 +37,8 @@ struct Change {
   std::string describe() const;
 };
 
-// Both documents must have been loaded without errors; their schemas are normalised. Breaking changes come first, each
-// kind sorted by place.
+// Both documents must have been loaded without errors; their schemas are normalised. Breaking changes come first;
+// within each kind, changes are sorted by place.
 std::vector<Change> diff(Document& before, Document& after);
 
 }  // namespace keel::openapi

@@ -160,7 +160,7 @@ struct View {
     }
     return values;
   }
-  // The keyword `name` is a bound; returns its strictest value in all parts.
+  // Returns the strictest value that the keyword `name`, a bound, has in any of the parts.
   std::optional<double> bound(std::string_view name, bool is_least) const {
     std::optional<double> bound;
     for (const Node* const part : parts) {
@@ -596,8 +596,8 @@ void SchemaDiff::compare_rest(const View& before, const View& after) {
       return true;
     });
     if (old_ones.empty() && new_ones.empty()) continue;
-    // patternProperties and prefixItems exempt the properties and items that they describe from additionalProperties or
-    // items, which may have rejected them.
+    // A property that patternProperties describes is exempt from additionalProperties, and an element that prefixItems
+    // describes is exempt from items. Without the exemption, the property or element may have been rejected.
     const bool may_allow_more =
         (name == "patternProperties" && (before.is_closed() || after.is_closed())) ||
         (name == "prefixItems" && (before.find("items") != nullptr || after.find("items") != nullptr));

@@ -121,7 +121,7 @@ std::unique_ptr<Document> Document::load(const std::string& path, const ReadFile
   document->version_text_ = text;
   document->version_ = text.starts_with("3.0") ? Version::V30 : Version::V31;
 
-  // Loads the files that references name; their references may name further files.
+  // Loads the files that references name; references in these files may name further files.
   for (std::size_t i = 0; i < document->references_.size(); ++i) {
     const Reference from = document->references_[i];
     const std::string_view address = split(from.text).first;

@@ -17,9 +17,9 @@ namespace keel::openapi {
 
 void lint(Document& document, Problems& problems);
 
-// Whether the client library writes this request header itself, so that the header cannot be a parameter.
+// True for a request header that the client library writes itself: such a header cannot be a parameter.
 bool is_header_of_client(std::string_view name);
-// Whether the server writes this response header itself, so that handlers do not set the header.
+// True for a response header that the server writes itself: handlers do not set such a header.
 bool is_header_of_server(std::string_view name);
 
 // The parts of lint(), to be called after check_structure().

@@ -150,7 +150,7 @@ class OperationCheck {
                                     " has no effect: routes begin with the path of the document's first server, and a "
                                     "client sends requests to its base_url");
   }
-  // Whether the service sends the request, because the operation is in 'webhooks' or 'callbacks'.
+  // True if the operation is in 'webhooks' or 'callbacks': the service then sends the request.
   static bool is_sent(const Node& operation) {
     for (const Node* node = operation.parent; node != nullptr; node = node->parent) {
       if (node->key == "callbacks" || node->key == "webhooks") return true;

@@ -39,7 +39,7 @@ class Problems {
   // Adds the problems of another document.
   void add_all(const Problems& others);
 
-  // The problems sorted by file, in the order in which the files were first named, then by line and column.
+  // The problems, sorted by file (in the order in which the files were first named), line and column.
   std::vector<Problem> sorted() const;
   std::size_t errors() const noexcept { return errors_; }
   std::size_t warnings() const noexcept { return warnings_; }

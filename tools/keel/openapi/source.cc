@@ -255,7 +255,7 @@ class YamlBuilder : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
-  // YAML 1.1 reads 010 as 8 and YAML 1.2 as 10, but the author of the document may have meant a text.
+  // YAML 1.1 reads 010 as 8, and YAML 1.2 reads it as 10, but the author of the document may have meant a text.
   void warn_of_zeros(Problems& problems) const {
     for (const auto& [node, written] : zeros_) {
       problems.warning(*node,

@@ -1,5 +1,5 @@
-// The elements of a list in a header field (RFC 9110 §5.6.1): Input and Reply read them, Output and Response write
-// them.
+// The elements of a list in a header field (RFC 9110 §5.6.1): Input and Reply read these elements; Output and Response
+// write them.
 //
 // An element is either a quoted-string or a text that ends at the next comma. A comma does not separate elements if it
 // is within the angle brackets at the beginning of a Link, or within a quoted-string after a '=', as in the parameters
@@ -20,8 +20,8 @@ struct HeaderElement {
   std::string_view text;  // With its quotes.
   bool is_quoted = false;
 
-  // The element's text, as a view into the field or the arena. For a quoted-string, the text does not contain the
-  // quotes and backslashes.
+  // The element's text, as a view into the field or the arena. For a quoted-string, the text contains neither the
+  // quotes nor the backslashes.
   std::string_view value(Arena& arena) const;
 };
 

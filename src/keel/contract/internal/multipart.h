@@ -22,7 +22,7 @@ struct SentPart {
   std::optional<std::uint64_t> length = std::nullopt;  // The number of bytes that the writer writes.
 };
 
-// Whether the name of a part, or of its file, can be written: it must not contain a line end or U+0000.
+// True if this name of a part or of its file can be written: a name must not contain a line end or U+0000.
 bool is_part_name(std::string_view name) noexcept;
 
 class Multipart {

@@ -11,7 +11,7 @@ namespace keel::contract::internal {
 
 // The number that `value` contains; `value` must be a number.
 Number number_of(const json::Value& value) noexcept;
-// Returns -1, 0 or 1, as `a` is less than, equal to, or greater than `b`.
+// Returns -1 if a < b, 0 if a == b, and 1 if a > b.
 int compare(const Number& a, const Number& b) noexcept;
 bool is_integer(const Number& number) noexcept;
 // Whether `number` is a whole multiple of `step`, which is not 0.

@@ -32,7 +32,7 @@ class TraceVfs {
 
   const char* name() const noexcept;
 
-  // Records that the write whose row contains `token` has been acknowledged now.
+  // Records that the write whose row contains `token` is acknowledged at this moment.
   void mark(std::string_view token);
   // Returns the marked tokens for which the required order was violated: first, bytes with the token are written to the
   // WAL; then an fsync of the WAL begins and ends successfully; then the token is marked.

@@ -2,8 +2,8 @@
 // the batch.
 //
 // Jobs leave in order, whichever thread takes them. One atomic word holds the number of the current fill, the number of
-// jobs in that fill, and how many of these jobs have left. The owner changes the word by addition, other threads by
-// compare-and-exchange, which fails if the fill has ended in the meantime.
+// jobs in that fill, and how many of these jobs have left. The owner changes the word by addition. Other threads change
+// the word by compare-and-exchange, which fails if the fill has ended in the meantime.
 
 #pragma once
 

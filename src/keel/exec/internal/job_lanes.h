@@ -1,8 +1,8 @@
 // keel/exec/internal/job_lanes.h — waiting jobs: first in, first out, for each priority.
 //
-// High comes before Normal, and Normal before Low. However, after 16 jobs in a row were taken from other lanes while a
-// lane had a waiting job, that lane is next, so that no lane starves: its oldest job is the 17th job taken, or the 18th
-// if two lanes reach this point together.
+// Jobs of priority High come first, then Normal, then Low. However, if 16 jobs in a row were taken from other lanes
+// while a lane had a waiting job, the next job is taken from that lane, so that no lane starves: the lane's oldest job
+// is the 17th job taken, or the 18th if two lanes reach this point together.
 //
 // Never allocates after construction: each lane keeps its next jobs as pointers in a ring, so that taking a job does
 // not touch the jobs after it, and links the jobs that do not fit into the ring.
