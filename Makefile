@@ -23,7 +23,7 @@ help:
 	@echo 'make format-agreement      CBOR and MessagePack: exchange a thousand values with cbor2 and msgpack (1 minute)'
 	@echo 'make data-conformance      failing databases: PostgreSQL killed, stalled, malicious; SQLite killed (half an hour)'
 	@echo 'make migration-kills       migrations that lose power at 2,000 points, and 200 that are killed on PostgreSQL (1 minute)'
-	@echo 'make messages-seeds        1,000 simulated seeds of messages and sessions over connections that break (seconds, and the build)'
+	@echo 'make messages-seeds        1,000 simulated seeds of messages and sessions when connections break (seconds, and the build)'
 	@echo 'make abuse                 attacks by malicious clients on both engines, and their effect on other clients (as root, 45 minutes)'
 	@echo 'make mutation              put known bugs into the sources, one by one; the tests have to find each (half an hour)'
 	@echo 'make fuzz                  ten million inputs for each fuzzer, and an hour for each that runs a whole server in the simulation (hours)'

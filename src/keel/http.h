@@ -8,8 +8,8 @@
 //   router.use(http::SecurityHeaders()).get("/hello", hello);
 //   http::Server server(router, {.address = *Address::parse("127.0.0.1:8080")});   // or app.serve(router), app/app.h
 //
-// Every block of docs/http.md compiles with this header alone. Not included, for programs that use them:
-// keel/http/client/client.h, compression.h, rate_limit.h, test_server.h.
+// Every block of docs/http.md compiles with this header alone. Programs that use the following headers include them
+// separately: keel/http/client/client.h, compression.h, rate_limit.h, test_server.h.
 
 #pragma once
 

@@ -16,7 +16,7 @@
 //
 // Ownership: owns its blocks; move-only. Bytes stay where they are until they are consumed, even while more are
 //            appended, so a write of the parts that gather() returned may continue during an append.
-// Errors:    append and reserve throw std::bad_alloc; the chain is then unchanged.
+// Errors:    append() and reserve() throw std::bad_alloc, and leave the chain unchanged.
 // Threads:   one at a time; the destructor may run on any thread.
 // Cost:      the size of the blocks doubles from 256 B to 16 KiB. Blocks, and the records that link them, come from the
 //            thread's pool (pool.h), so the heap is not used in steady state. An empty chain has no blocks.

@@ -9,8 +9,8 @@
 // KEEL_EXPECT for mistakes in code that runs inside a request, a job or another task, where a client may be able to
 // provoke the mistake. The task ends with Code::Internal (Error::is_bug()); if it was handling a request, the server
 // responds with 500. The bug is logged, and everything else continues. KEEL_CHECK (base/check.h) ends the process
-// instead. Use KEEL_CHECK for mistakes that code inside a task cannot cause: broken invariants of Keel itself, after
-// which the process could harm other requests, and mistakes at start-up.
+// instead. Use KEEL_CHECK for mistakes that code inside a task cannot cause: mistakes at start-up, and broken
+// invariants of Keel itself, after which the process could harm other requests.
 //
 // The start() of an operation may throw a Bug before the operation has begun (task/leaf.h). Code that must not throw
 // makes the Error from the Bug: Error::from_bug(Bug(…)). KEEL_DEXPECT does the same as KEEL_EXPECT in builds without
@@ -18,8 +18,8 @@
 //
 // Threads: any.
 // Cost:    one predicted branch; the sentence is made only when the condition is false. Making a Bug allocates and
-//          captures the stack, which takes some microseconds. The addresses of the stack are resolved to names when the
-//          Bug is logged; for the cost of that, see stack.h.
+//          captures the stack, which takes some microseconds. When the Bug is logged, the addresses of its stack are
+//          resolved to names; stack.h states the cost.
 
 #pragma once
 

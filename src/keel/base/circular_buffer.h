@@ -58,11 +58,11 @@ class CircularBuffer {
   bool empty() const noexcept { return first_ == end_; }
   bool full() const noexcept { return size() == capacity(); }
 
-  // Appends after the newest element. Returns false when the buffer is full; then `value` is unchanged.
+  // Appends after the newest element. Returns false, and leaves `value` unchanged, when the buffer is full.
   [[nodiscard]] bool try_push(T&& value) { return try_put(std::move(value)); }
   [[nodiscard]] bool try_push(const T& value) { return try_put(value); }
-  // Appends after the newest element; if the buffer is full, first destroys the oldest element. If T's constructor then
-  // throws, the oldest element is lost nevertheless.
+  // Appends after the newest element; if the buffer is full, first destroys the oldest element. The oldest element of a
+  // full buffer is lost even if T's constructor throws.
   void push_overwriting(T value) {
     if (full()) drop_front();
     put(std::move(value));

@@ -8,7 +8,7 @@
 //
 // Errors:  the first error in the order of the range or of the arguments.
 // Threads: values.
-// Cost:    collect allocates the vector; it allocates only once if the range knows its size.
+// Cost:    collect() allocates the vector; if the range knows its size, this is a single allocation.
 
 #pragma once
 

@@ -127,13 +127,13 @@ class [[nodiscard]] Error {
   Error&& as(Code code) && noexcept;
   Error clone() const noexcept;
 
-  // Whether the error was caused by a file, a database, another server or the system.
+  // True if a file, a database, another server or the system caused the error.
   bool is_from_environment() const noexcept { return (word_ & environment_bit) != 0; }
   Error&& from_environment() && noexcept {
     word_ |= environment_bit;
     return std::move(*this);
   }
-  // Whether a programming mistake caused the error: a Bug, or an uncaught exception.
+  // True if a programming mistake caused the error: a Bug or an uncaught exception.
   bool is_bug() const noexcept { return (word_ & bug_bit) != 0; }
 
   // Records the operation that failed, such as the text of a statement, and the place that called the operation. The

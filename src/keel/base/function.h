@@ -1,8 +1,8 @@
 // keel/base/function.h — owned and borrowed callables without <functional>.
 //
-// Function<R(A...)> owns a callable; a callable of up to 32 bytes is inside the Function, a larger callable on the
-// heap. A Function is move-only; a call of an empty Function throws a Bug. FunctionRef<R(A...)> borrows a callable for
-// the duration of a call.
+// Function<R(A...)> owns a callable; a callable of up to 32 bytes is inside the Function, and a larger callable is on
+// the heap. A Function is move-only; a call of an empty Function throws a Bug. FunctionRef<R(A...)> borrows a callable
+// for the duration of a call.
 //
 // Threads: as thread-safe as the callable.
 // Cost:    one indirect call.

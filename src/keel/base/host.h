@@ -39,7 +39,7 @@ class Host {
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;
   // The larger of two values: wall_ns(), and the previous result of this function plus one. The value grows with each
-  // call, also within one event-loop iteration and while the calendar is set back. Use this function for ids that have
+  // call, even within one event-loop iteration, and even if the clock is set back. Use this function for ids that have
   // to be in the order in which they were made.
   std::int64_t next_wall_ns() noexcept;
   // 64 random bits, which cannot be guessed from earlier bits: for ids, boundaries, jitter and sampling. The system

@@ -52,7 +52,7 @@ class MpmcQueue {
   MpmcQueue(const MpmcQueue&) = delete;
   MpmcQueue& operator=(const MpmcQueue&) = delete;
 
-  // Returns false when the queue is full; `element` is then unchanged.
+  // Returns false, and leaves `element` unchanged, when the queue is full.
   bool try_push(T&& element) noexcept {
     // The loaded position may be stale; the exchange below detects a stale position.
     std::size_t at = push_at_.load(std::memory_order_relaxed);

@@ -84,8 +84,8 @@ class MpscQueue {
         std::memory_order_relaxed);  // This pointer is only compared and stored; nothing is read through it.
     do {
       oldest.next = before;
-      // Release: the thread that takes the element sees the element and its link. That thread also sees the elements
-      // that were pushed earlier, because this exchange belongs to the release sequence of the earlier pushes.
+      // Release: the thread that takes the element sees the element and its link, and also the elements that were
+      // pushed earlier, because this exchange belongs to the release sequence of the earlier pushes.
     } while (!newest_.compare_exchange_weak(before, &newest, std::memory_order_release, std::memory_order_relaxed));
     return before == nullptr;
   }

@@ -12,12 +12,12 @@
 // The memory of released objects is kept until the pool is destroyed. Use pool.h for objects of different sizes, and an
 // Arena for objects that all end together.
 //
-// Errors:   make throws std::bad_alloc, or the exception of T's constructor; the pool is then unchanged.
+// Errors:   make() throws std::bad_alloc, or the exception of T's constructor, and leaves the pool unchanged.
 // Lifetime: every object must be released exactly once, before its pool is destroyed; every build checks this rule, and
 //           also that the object came from this pool. AddressSanitizer also finds uses of an object after its release.
 // Threads:  only one; use a pool for each worker (PerThread), and release objects on the worker that made them.
-// Cost:     one pointer for each object in addition to its size; make and release take a few instructions, plus T's
-//           constructor and destructor. Each new block comes from the heap, by way of pool.h.
+// Cost:     one pointer for each object in addition to its size; make() and release() take a few instructions, plus
+//           T's constructor and destructor. Each new block comes from the heap, by way of pool.h.
 
 #pragma once
 

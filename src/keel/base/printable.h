@@ -34,7 +34,7 @@ struct CodePoint {
 };
 // The first character of `text`, which must not be empty.
 CodePoint first_code_point(std::string_view text) noexcept;
-// Whether a terminal or a reader of lines could interpret the character as more than text.
+// True if a terminal, or a program that reads lines, could interpret the character as more than text.
 bool is_control(std::uint32_t point) noexcept;
 
 }  // namespace keel

@@ -26,7 +26,7 @@
 
 namespace keel::scan {
 
-// The sets: has() tests one byte, mask() a vector of bytes.
+// The sets: has() tests one byte, and mask() tests a vector of bytes.
 struct Control {  // Bytes below 0x20 except HTAB, and DEL: bytes that no header value may contain (RFC 9110 §5.5).
   static constexpr bool has(unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }
 #ifdef __SSE2__
@@ -39,7 +39,7 @@ struct Control {  // Bytes below 0x20 except HTAB, and DEL: bytes that no header
 #endif
 };
 
-struct NotLetterOrDash {  // Anything but A-Z a-z and '-': the end of nearly every header name.
+struct NotLetterOrDash {  // Every byte except A-Z, a-z and '-': nearly every header name ends at such a byte.
   static constexpr bool has(unsigned char c) { return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'); }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {
@@ -51,7 +51,7 @@ struct NotLetterOrDash {  // Anything but A-Z a-z and '-': the end of nearly eve
 #endif
 };
 
-struct NotHostByte {  // Anything but letters, digits, '-' and '.': the end of nearly every host name.
+struct NotHostByte {  // Every byte except letters, digits, '-' and '.': nearly every host name ends at such a byte.
   static constexpr bool has(unsigned char c) { return NotLetterOrDash::has(c) && c != '.' && !(c >= '0' && c <= '9'); }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {

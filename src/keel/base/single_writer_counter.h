@@ -2,7 +2,7 @@
 //
 // Use a metrics::Counter for a sum over all threads, and for exported values (observe/metric.h).
 //
-// Threads: add, subtract and set on one thread at a time; get on any thread.
+// Threads: add(), subtract() and set() on one thread at a time; get() on any thread.
 // Cost:    a load and a store, no atomic operation.
 
 #pragma once

@@ -13,7 +13,8 @@
 // Result:   no call waits. A push to a full ring and a pop from an empty ring have no effect; the return value reports
 //           this.
 // Lifetime: remaining elements are destroyed with the ring; both threads must have stopped using the ring by then.
-// Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any thread.
+// Threads:  the producer's calls on one thread at a time, and the consumer's calls on one thread at a time; size() on
+//           any thread.
 // Cost:     no allocation after construction. A push and a pop are one store each. Each side caches the other's
 //           position. A side reads the other's real position only when the cached position shows no room or no element,
 //           because the read moves a cache line between processors.
@@ -59,7 +60,7 @@ class SpscRing {
 
   // ---- The producer.
 
-  // Returns false when the ring is full; `element` is then unchanged.
+  // Returns false, and leaves `element` unchanged, when the ring is full.
   bool try_push(T&& element) noexcept { return try_emplace(std::move(element)); }
   bool try_push(const T& element) noexcept(std::is_nothrow_copy_constructible_v<T>) { return try_emplace(element); }
   // Constructs the element in place; if its constructor throws, the ring is unchanged.

@@ -178,7 +178,7 @@ void capture_interrupted_stack(Stack& stack, void* context) noexcept {
   if (stack.count > 0) return;
   stack.frames[stack.count++] = at;
   // Nothing is known about the code at this address: continue with its caller. The unwinder reads this context, which
-  // is therefore changed for the time of the walk.
+  // is therefore changed during the walk.
   const ucontext_t before = interrupted;
   undo_call(interrupted);
   Walk walk{stack, program_counter(interrupted)};

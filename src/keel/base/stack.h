@@ -61,7 +61,7 @@ struct ModulePlace {
   const char* path = "?";
   std::uintptr_t offset = 0;
 };
-// The program or library that contains `address`; an empty name when no program or library does.
+// The program or library that contains `address`; its name is empty if no program or library contains `address`.
 ModulePlace module_place(std::uintptr_t address) noexcept;
 
 // The function of an address, with file and line where there is debug information.

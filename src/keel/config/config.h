@@ -1,7 +1,7 @@
 // keel/config/config.h — typed configuration from defaults, a YAML file, the environment and the command line.
 //
-// A struct lists its fields once; file, environment, command line, --help, --print-config and every error message
-// come from that list:
+// A struct lists its fields once. That list defines the keys of the file, the environment and the command line, and the
+// text of --help, --print-config and every error message:
 //
 //   struct StoreConfig {
 //     std::string path = "store.db";
@@ -49,8 +49,8 @@
 //          reloadable.
 // Errors:  InvalidArgument; one message lists all problems, each on its own line (20 at most): "service.yaml:7:
 //          network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown. An unexpected
-//          word after a flag is not shown either, because it may be a secret. If a key was renamed or removed, the
-//          error names its successor or gives advice (schema.h: renamed(), removed()).
+//          word after a flag is also not shown, because it may be a secret. If a key was renamed or removed, the error
+//          names its successor or gives advice (schema.h: renamed(), removed()).
 // Threads: any, one at a time.
 // Cost:    start-up only.
 

@@ -20,14 +20,14 @@ class Origins {
   // "service.yaml:7", "KEEL_NETWORK__HTTP__PORT", "--network.http.port", or "default". `path` is "network.http.port";
   // for a list or a section, returns the origin that set the whole list or section.
   std::string_view of(std::string_view path) const noexcept;
-  // Whether `path`, or anything below it, was set explicitly.
+  // True if `path` or anything below it was set explicitly.
   bool is_set(std::string_view path) const noexcept;
   // The time at which loading began, and how long it took.
   Instant loading_began() const noexcept { return loading_began_; }
   Duration loading_took() const noexcept { return loading_took_; }
   // Warnings about valid but unwise values, each a sentence with its place: a secret on the command line.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
-  // Whether every value came from the same place in both configurations, whenever they were loaded.
+  // True if every value came from the same place in both configurations; the times of loading are not compared.
   bool operator==(const Origins& other) const { return entries_ == other.entries_; }
 
  private:

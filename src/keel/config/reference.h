@@ -2,11 +2,12 @@
 //
 //   std::fputs(config::reference<ShopConfig>().c_str(), page);
 //
-// The tables come from the same list of fields as --help (config.h), so both have the same content. Each section is a
-// heading of the second level, named by its path, with its help sentence and a table below: the path of each key, its
-// allowed values, its default, its help sentence, and whether a reload changes it. N in a path stands for an index of a
-// list, NAME for a name that the configuration chooses. A Secret has a row for its value and a row for its file; its
-// default is not shown. Characters of help sentences that Markdown would read as markup are escaped.
+// The tables come from the same list of fields as --help (config.h), so the tables and --help have the same content.
+// Each section becomes a heading of the second level, which is the section's path; the section's help sentence and a
+// table follow. The table has a row for each key: its path, its allowed values, its default, its help sentence, and
+// whether a reload changes it. N in a path stands for an index of a list, and NAME stands for a name that the
+// configuration chooses. A Secret has a row for its value and a row for its file; its default is not shown. Characters
+// of help sentences that Markdown would read as markup are escaped.
 //
 // Errors:  none; an enum whose default has no name throws a Bug.
 // Threads: any, one at a time.

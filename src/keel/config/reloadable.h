@@ -9,22 +9,22 @@
 //
 // reload() reads the file, the environment and the command line again and checks the whole configuration; if there is
 // any mistake, nothing changes. Changed fields that are marked reloadable() take effect; other changed fields keep
-// their value, and are reported as needing a restart. Then the appliers of the changed fields are called, in the order
-// of their registration. When an applier fails, the appliers that ran before it are called again in reverse order with
-// old and new values exchanged, and the old values stay in effect. An applier that fails must have undone its own part;
-// appliers whose work is easy to undo should be registered first.
+// their value, and are reported as needing a restart. Finally, reload() calls the appliers of the changed fields, in
+// the order of their registration. When an applier fails, the appliers that ran before it are called again in reverse
+// order with old and new values exchanged, and the old values stay in effect. An applier that fails must have undone
+// its own part; appliers whose work is easy to undo should be registered first.
 //
 // Values never change in place: a reload creates a new value, and old values are kept as long as the Reloadable lives.
 // Therefore a reference to *config is always consistent: it refers to the values that were in effect when the reference
-// was taken. Evaluating *config again gives the current values. Only a Secret does change in place. Once the appliers
-// have run, a Secret that the reload has replaced reveals random bytes in the old values. The text that the Secret
-// revealed before has to be overwritten when no thread can still be reading it. Either reload() itself overwrites the
-// text, which is correct if no other thread reads secrets, or the caller of reload() chooses the time (AfterReaders).
-// An App overwrites the text once each worker has finished the code that it was running: on a worker, the text of
-// reveal() is intact until the next co_await. Therefore read a secret from *config each time, and copy it if it is
-// needed across an await or on another thread.
+// was taken. Evaluating *config again gives the current values. A Secret is the only value that changes in place. Once
+// the appliers have run, a Secret that the reload has replaced reveals random bytes in the old values. The text that
+// the Secret revealed before has to be overwritten when no thread can still be reading it. Either reload() itself
+// overwrites the text, which is correct if no other thread reads secrets, or the caller of reload() chooses the time
+// (AfterReaders). An App overwrites the text once each worker has finished the code that it was running: on a worker,
+// the text of reveal() is intact until the next co_await. Therefore read a secret from *config each time, and copy it
+// if it is needed across an await or on another thread.
 //
-// Errors:   load(): those of config::load(). reload(): the same, or the error of the applier that failed.
+// Errors:   load() fails with the errors of config::load(); reload() can also fail with the error of an applier.
 // Threads:  *config, config->, origins() and describe() on any thread; all other functions on one thread, on which the
 //           appliers run.
 // Lifetime: Sources::environment, if given, outlives the Reloadable; the other sources are copied. An Applier must not
@@ -67,9 +67,9 @@ class Versions {
     void (*check)(const void*, Checks&);
   };
   using Apply = Function<Result<>(const void* now, const void* before)>;
-  // A function that a reload calls after it has replaced secrets. The function has to call `overwrite`, on any thread
-  // and before the Versions are destroyed, once no thread reads text that a secret revealed before the reload. If the
-  // function drops `overwrite`, the destructor of the Versions overwrites the text.
+  // A function that a reload calls after it has replaced secrets. Once no thread reads text that a secret revealed
+  // before the reload, the function has to call `overwrite`; the call may be on any thread, but the Versions must still
+  // exist. If the function drops `overwrite`, the destructor of the Versions overwrites the text.
   using AfterReaders = FunctionRef<void(Function<void()> overwrite)>;
 
   static Result<std::unique_ptr<Versions>> load(const Type& type, const Sources& sources);

@@ -35,7 +35,7 @@ struct PoolStats {
   std::uint64_t in_use = 0;    // How many of the connections run a statement or a transaction.
   std::uint64_t waiting = 0;   // Statements that are waiting for a connection.
   std::uint64_t waits = 0;     // Statements that had to wait for a connection.
-  Duration wait_time;          // The total time that statements waited for a connection.
+  Duration wait_time;          // The waiting time of statements for a connection, summed over all statements.
   std::uint64_t timeouts = 0;  // Statements that failed because no connection became free in time.
   // The maximum number of connections that all attached loops together may open. 0: there is no fixed limit, as on
   // SQLite, where each stream and each read-only transaction has its own connection.
@@ -68,7 +68,7 @@ class Database : public Session {
   // Unavailable. Idempotent. Call it on one thread.
   virtual void close() noexcept = 0;
 
-  // Whether no statement is waiting or running.
+  // True if no statement is waiting or running.
   virtual bool is_idle() const = 0;
 
   // For health checks: reads some stored data.

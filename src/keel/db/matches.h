@@ -78,8 +78,8 @@ consteval bool reads() {
   return is_column<std::remove_const_t<Field>> && are_alike<typename Own::Type, Column>();
 }
 
-// `may_be_null`: the statement accepts NULL for the parameter, or has an optional block for it; then the field may be
-// an empty optional.
+// If `may_be_null`, the field may be an empty optional: the statement accepts NULL for the parameter, or has an
+// optional block for it.
 template <class Field, class Parameter, bool may_be_null, bool is_optional>
 consteval bool gives() {
   using Own = Inside<std::remove_const_t<Field>>;

@@ -24,11 +24,11 @@
 // library (64-bit FNV-1a): if the file still has this FNV-1a, the file is unchanged, and its row gets the new checksum.
 //
 // Result:   the number of files that this call applied or undid, and the version reached.
-// Errors:   FailedPrecondition: a file that was applied is missing or has changed, or the database is newer than the
-//           folder; or a file to be undone has no .down.sql. InvalidArgument: a badly named file, a gap in the numbers,
-//           a number that is used twice, wrong SQL ("0002_orders.sql:7: near …"), or transaction control or a pragma in
-//           a file. NotFound: no folder. Unavailable: another process holds the lock for too long. Unsupported: the
-//           back end does not support the operation. Each error names the files and says how to fix the problem. Files
+// Errors:   FailedPrecondition if an applied file is missing or has changed, if the database is newer than the folder,
+//           or if a file to be undone has no .down.sql. InvalidArgument: a badly named file, a gap in the numbers, a
+//           number that is used twice, wrong SQL ("0002_orders.sql:7: near …"), or transaction control or a pragma in a
+//           file. NotFound: no folder. Unavailable: another process holds the lock for too long. Unsupported: the back
+//           end does not support the operation. Each error names the files and says how to fix the problem. Files
 //           committed before the error stay applied.
 // Threads:  those of the MigrationTarget. Blocks: call it before the service starts to serve.
 
@@ -46,7 +46,7 @@ namespace keel::db {
 
 // The result of a call: the number of files, and the version reached.
 struct Migrated {
-  int applied = 0;  // Files applied, or undone, by this call.
+  int applied = 0;  // Files that this call applied or undid.
   int version = 0;  // The version reached.
 };
 

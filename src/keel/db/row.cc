@@ -29,7 +29,7 @@ std::string_view kind_text(ValueKind kind) noexcept {
 
 std::int64_t Row::integer_of(int column, const Value& value) const {
   if (value.kind != ValueKind::Real) is_not(column, "an integer");
-  // A double is converted if it is from -2^63 to below 2^63; if it has a fraction, the comparison below then fails.
+  // A double from -2^63 to below 2^63 is converted; the comparison below fails if the double has a fraction.
   const bool converts = value.real >= -9223372036854775808.0 && value.real < 9223372036854775808.0;
   const std::int64_t whole = converts ? static_cast<std::int64_t>(value.real) : 0;
   if (!converts || static_cast<double>(whole) != value.real) {

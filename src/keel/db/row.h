@@ -3,12 +3,13 @@
 // All rows are captured before the first row is passed to the caller, so a statement that is interrupted passes no
 // rows. A Row is a view into the captured rows.
 //
-// Typed access never changes a value. The callback ends where it reads a value of another kind, NULL as a type that is
-// not a std::optional, a number as a type that cannot hold the number, or an invalid text as a type that is written as
-// text (base/text_value.h, such as Uuid or Timestamp); the query then fails with Internal: "column 'id': 4294967297
-// does not fit into int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". An integer is converted
-// to a real, and a real to an integer, if nothing is lost; a Decimal cannot be read from a real. kind() and is_null()
-// return the kind of a value. Columns are counted from 0; an index above the last column is a Bug (base/bug.h).
+// Typed access never changes a value. If a value does not fit the type as which the callback reads it, the callback
+// ends there, and the query fails with Internal. This is the case for a value of another kind, for NULL if the type is
+// not a std::optional, for a number that the type cannot hold, and for an invalid text if the type is written as text
+// (base/text_value.h, such as Uuid or Timestamp). Examples of the message: "column 'id': 4294967297 does not fit into
+// int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". An integer is converted to a real, and a
+// real to an integer, if nothing is lost; a Decimal cannot be read from a real. kind() and is_null() return the kind of
+// a value. Columns are counted from 0; an index above the last column is a Bug (base/bug.h).
 //
 // A struct is filled by the names of columns:
 //

@@ -64,7 +64,8 @@
 // Threads:   any thread; tasks run on executors.
 // Cancel:    the stop token or the deadline of the awaiting task cancels a call. A write that waits is removed and has
 //            no effect; a write that has begun is completed. A running read is interrupted.
-// Cost:      an indirect call for each statement, and none for each row or column except `on_row`; no heap.
+// Cost:      one indirect call for each statement, and one call of `on_row` for each row; reading a column makes no
+//            indirect call. No heap.
 
 #pragma once
 
@@ -135,8 +136,8 @@ struct TransactionOptions {
   // If true, the transaction only reads: a statement that would change data fails with FailedPrecondition. A read-only
   // transaction never waits for a writer, and no writer waits for it.
   bool read_only = false;
-  // For a transaction that is Serializable and read_only: its first statement may wait until a Conflict is no longer
-  // possible.
+  // If true, the first statement of a transaction that is Serializable and read_only may wait until a Conflict is no
+  // longer possible.
   bool deferrable = false;
 };
 
@@ -226,9 +227,9 @@ class Queries {
 // transaction took too long.
 //
 // From begin() until the transaction ends, the task that called begin() must write through the transaction. In a back
-// end with one writer at a time (SQLite), a write through the session by that task, by a task that it awaits, or by a
-// task in its with_timeout(), all() or any(), would wait for the task's own transaction: such a write fails immediately
-// with Internal. Writes of other tasks, such as those of a Scope, wait until the writer is free.
+// end with one writer at a time (SQLite), a write of the session fails immediately with Internal if it would wait for a
+// transaction that its own task has begun. The same rule applies to the tasks that this task awaits, and to tasks in
+// its with_timeout(), all() and any(). Writes of other tasks, such as those of a Scope, wait until the writer is free.
 class [[nodiscard]] Transaction : public Queries {
  public:
   // For back ends: `number` identifies the transaction within `session`, and must not be 0.

@@ -23,7 +23,7 @@
 //
 // Lifetime: the text lives as long as the process; therefore statement caches can identify the text by its address.
 // Threads:  values.
-// Cost:     none at run time: the compiler counts the parameters.
+// Cost:     none at run time, because the compiler counts the parameters.
 
 #pragma once
 

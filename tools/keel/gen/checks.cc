@@ -62,8 +62,8 @@ Range range_of(const Facets& facets) {
   return range;
 }
 
-// The whole number at or next to a bound: for `direction` 1 the least allowed number, for -1 the greatest. Returns
-// nothing if the bound allows every 64-bit number.
+// The whole number at or next to a bound: the least allowed number if `direction` is 1, the greatest allowed number if
+// it is -1. Returns nothing if the bound allows every 64-bit number.
 std::optional<std::int64_t> whole_bound(const Node* node, bool is_exclusive, int direction) {
   if (node == nullptr) return std::nullopt;
   std::int64_t whole = 0;
@@ -87,7 +87,7 @@ std::string double_text(std::string_view text) {
   return std::string(text) + (text.find_first_of(".eE") == text.npos ? ".0" : "");
 }
 
-// The strictest value of the keyword in all sources: the greatest of a `min…`, the least of a `max…`.
+// The strictest value of the keyword in all sources: the greatest value of a `min…`, or the least value of a `max…`.
 std::optional<std::uint64_t> count_of(const Facets& facets, std::string_view keyword, bool is_least) {
   std::optional<std::uint64_t> found;
   for (const Node* const source : facets.sources) {

@@ -62,7 +62,7 @@ bool is_plain(const Operation& operation) {
          std::ranges::all_of(operation.parameters, [](const Parameter& one) { return is_plain(*one.type); });
 }
 bool is_empty(const Operation& operation) { return operation.parameters.empty() && !has_body_member(operation); }
-// Whether the body or its files are a separate parameter.
+// True if the body is a separate parameter, or if its files are.
 bool takes_content(const Operation& operation) { return operation.body.is_streamed() || operation.body.has_files(); }
 // Whether the request may be left out.
 bool is_optional(const Operation& operation) {

@@ -63,8 +63,8 @@ std::string name_of(const Document& document, const Node& schema) {
   return std::filesystem::path(*schema.file).stem().string();
 }
 
-// The values that the schema lists for the discriminator's property, if the schema lists values, all of which are
-// strings.
+// The strings to which the schema restricts the discriminator's property; nothing if it lists no values, or if one of
+// them is not a string.
 std::optional<std::set<std::string>> constants_of(const Document& document, const Node& schema,
                                                   std::string_view property) {
   const Facets facets = facets_of(document, schema);
@@ -122,7 +122,7 @@ class Following {
   struct Plan {
     Node* schema = nullptr;
     Node* plain = nullptr;
-    bool is_type = false;  // Whether a reference uses the plain schema by itself, not as a part of a child.
+    bool is_type = false;  // Whether a reference uses the plain schema directly, not as a part of a child.
     std::vector<std::pair<Node*, std::set<std::string>>> alternatives;  // The alternatives, sorted by name.
   };
   // The key that orders nodes by their places in the documents, so that the output does not depend on addresses.

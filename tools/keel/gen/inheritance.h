@@ -3,14 +3,14 @@
 //   Pet: {required: [kind], properties: {kind: {type: string}}, discriminator: {propertyName: kind}}
 //   Cat: {allOf: [{$ref: '#/components/schemas/Pet'}, {properties: {lives: {type: integer}}}]}
 //
-// The example above is inheritance in OpenAPI: a Cat is allowed wherever the document refers to Pet. So Pet becomes
-// {anyOf: [Cat, …], discriminator: …}, with a mapping of every value. Pet's own keywords move to a new schema PlainPet,
-// and the allOf of each child refers to PlainPet instead. PlainPet is also an alternative of Pet if a value of the
-// mapping leads to Pet. Without a mapping, PlainPet is the alternative for the value "Pet", unless `x-abstract` is true
-// or the property does not allow this value.
+// The example above is inheritance in OpenAPI: a Cat is allowed wherever the document refers to Pet. Therefore the
+// generator turns Pet into {anyOf: [Cat, …], discriminator: …}, with a mapping of every value. Pet's own keywords move
+// to a new schema PlainPet, and the allOf of each child refers to PlainPet instead. PlainPet is also an alternative of
+// Pet if a value of the mapping leads to Pet. Without a mapping, PlainPet is the alternative for the value "Pet",
+// unless `x-abstract` is true or the property does not allow this value.
 //
-// Where only one schema is possible, the reference means only the parent, and there is a warning: in a parameter, in a
-// form, next to a default, and in a oneOf whose alternatives could not be told apart otherwise. A oneOf that has its
+// In a parameter, in a form, next to a default, and in a oneOf whose alternatives could not be told apart otherwise,
+// only one schema is possible: there, the reference means only the parent, and there is a warning. A oneOf that has its
 // own discriminator lists its alternatives itself, so the children are not added.
 
 #pragma once

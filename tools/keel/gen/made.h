@@ -71,7 +71,7 @@ struct Types::State {
   // Decides which members are boxed, and sets the initialisers of discriminators. Called once, when all types are known
   // (order.cc).
   void prepare();
-  // The named types, sorted so that each comes after the types that it needs to be complete.
+  // The named types, sorted so that each type comes after the types whose definitions it needs.
   std::vector<const Made*> ordered() const;
   // The types that each type mentions.
   std::map<const Made*, std::vector<const Made*>> mentioned() const;
@@ -88,7 +88,7 @@ struct Types::State {
 std::string spelling_of(const Member& member);
 // For a nullable type, the type inside the std::optional; else the type itself.
 inline const Made& value_type(const Type& type) { return made(type.is_nullable ? *type.inner : type); }
-// A named type that another type contains, and whether it is contained through a list or a map.
+// A named type that another type contains, directly or (`is_indirect`) through a list or a map.
 struct Content {
   const Made* type;
   bool is_indirect;

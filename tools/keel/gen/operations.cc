@@ -310,7 +310,8 @@ class Reading {
         "a parameter in the " + lower(parameter.place) +
         " cannot represent a value that is nested this deeply: give the parameter a 'content' of application/json");
   }
-  // Whether the elements or members of the type are plain; the members of an object may also be lists.
+  // True if the elements of the list, or the members of the object, are plain; the members of an object may also be
+  // lists.
   static bool is_flat(const Type& inner) {
     const auto is_text = [](const Type* type) {
       return type != nullptr && type->is_plain() && !has_no_style(*type) && alternatives_of(*type).is_text_alone();
@@ -442,7 +443,7 @@ class Reading {
     const Node* security = operation.node->find("security", Kind::List);
     if (security == nullptr) security = document_.root().find("security", Kind::List);
     if (security == nullptr) return;
-    // An empty alternative matches every request, so such an alternative is tried last, at any position in the list.
+    // An empty alternative matches every request, so this alternative is tried last, whatever its position in the list.
     bool is_optional = false;
     for (const Node* const written : security->children) {
       is_optional = is_optional || (written->is(Kind::Map) && written->children.empty());

@@ -70,7 +70,7 @@ std::map<const Made*, int> groups_of(const std::map<std::string, Made*>& named, 
   return groups;
 }
 
-// For each type, the types that it needs to be complete; with `is_all`, all types that it mentions.
+// For each type, the types whose definitions it needs; with `is_all`, all types that it mentions.
 Edges edges_of(const std::map<std::string, Made*>& named, bool is_all) {
   Edges edges;
   for (const auto& [name, type] : named) {
@@ -117,8 +117,7 @@ std::string spelling_of(const Member& member) {
 }
 
 void Types::State::prepare() {
-  // Puts members that may be absent into a box first; if types still contain themselves, puts other members into a box
-  // too.
+  // First boxes only members that may be absent; if types still contain themselves, boxes other members too.
   for (const bool is_first : {true, false}) {
     const std::map<const Made*, int> groups = groups_of(named, edges_of(named, false));
     for (const auto& [name, type] : named) {

@@ -99,7 +99,7 @@ std::vector<Maker> makers_of(const Response& response, const std::string& of) {
   return makers;
 }
 
-// The content of the only successful response, from which a response can be constructed without naming a function.
+// The content of the only successful response, which can be constructed from this content without naming a function.
 const Response::Content* implicit_of(const Operation& operation) {
   const Response::Content* found = nullptr;
   for (const Response& response : operation.responses) {

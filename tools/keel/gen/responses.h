@@ -1,7 +1,7 @@
 // gen/responses.h — the responses that an operation of a contract declares, with the names and types of the generated
 // C++.
 //
-// Errors: in Problems: a header without a schema, or a header whose schema cannot be written as text.
+// Errors: added to Problems for a header without a schema, and for a header whose schema cannot be written as text.
 // Lifetime: the results contain views of the document, so the document must outlive the results.
 
 #pragma once

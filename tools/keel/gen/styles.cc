@@ -17,7 +17,7 @@ std::string_view form_of(const Type& type) {
     case Shape::Enum:
     case Shape::Text:
     case Shape::Bytes:
-      return "Text";  // The form of a nullable string is also Text, because outside of JSON no text means null.
+      return "Text";  // The form of a nullable string is also Text, because outside of JSON null has no text.
     case Shape::File:
       return "File";
     case Shape::List: {

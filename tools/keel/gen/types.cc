@@ -311,7 +311,7 @@ class Maker {
     const bool is_any = combination.list->key == "anyOf" && discriminator == nullptr;
     openapi::Problems ignored;
     const auto choice = choose(document_, alternatives, discriminator, is_any ? ignored : state_.problems);
-    // No kind of value leads to an alternative.
+    // If no kind of value leads to any alternative, the type is Any.
     if (choice && std::ranges::all_of(choice->by_kind, [](int i) { return i == -1; })) return any(core);
     // If true, an object may have the required members of two alternatives.
     const bool is_by_name = choice && choice->way == Choice::Way::Name && choice->otherwise == -1;

@@ -64,8 +64,8 @@ struct Member {
   Presence presence = Presence::Required;
   std::string initialiser;  // For a Default: "20".
   const openapi::Node* schema = nullptr;
-  // Whether the property's absence is a violation in requests (unless it is read-only) and in responses (unless it is
-  // write-only).
+  // Whether a missing property is a violation: in requests unless the property is read-only, and in responses unless it
+  // is write-only.
   bool must_come = false;
   bool is_read_only = false;
   bool is_write_only = false;

@@ -1,7 +1,7 @@
 // new/writer.h — writes the files of a new service, all of them or none.
 //
-// Errors:  AlreadyExists: the folder or a file already exists, and is not changed. System errors name the path; files
-//          that were written before the error are removed.
+// Errors:  AlreadyExists if the folder or a file already exists; no existing file is changed. System errors name the
+//          path; files that were written before the error are removed.
 // Threads: one.
 
 #pragma once

@@ -3,8 +3,8 @@
 // A Link uses a Unix socket or TCP without TLS, because databases for experiments are local. If the sslmode of a URL
 // requires TLS, the error is Unsupported.
 //
-// Errors:  the server's errors with their SQLSTATE (db/postgres/error.h); Unavailable: the server cannot be reached, or
-//          the connection is lost.
+// Errors:  the server's errors with their SQLSTATE (db/postgres/error.h); Unavailable if the server cannot be reached,
+//          or if the connection is lost.
 // Threads: one. Blocks.
 
 #pragma once

@@ -4,7 +4,7 @@
 // URL's user must be allowed to create databases. If no URL is given, a server is started in a temporary folder, with
 // Debian's programs in /usr/lib/postgresql; the server ends when the database ends.
 //
-// Errors:  NotFound: there is no URL, and PostgreSQL is not installed. All errors except this NotFound come from the
+// Errors:  NotFound if there is no URL and PostgreSQL is not installed. All errors except this NotFound come from the
 //          server.
 // Threads: one. Blocks: starting a server takes about one second.
 

@@ -69,8 +69,8 @@ void compute_by_4(ChaCha20State state, ChaCha20Output out) noexcept { compute<16
 }
 
 bool has_avx2() noexcept { return __builtin_cpu_supports("avx2"); }
-// The first processors with VBMI2 (Ice Lake, Zen 4) were also the first that keep their clock rate when they use
-// vectors of 512 bits.
+// The first processors with VBMI2 (Ice Lake, Zen 4) were also the first to keep their clock rate while they use vectors
+// of 512 bits.
 bool has_fast_avx512() noexcept { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vbmi2"); }
 #endif
 

@@ -342,7 +342,7 @@ class Checker {
     return false;
   }
 
-  // Chooses the thread that continues, or `maker`, which started the threads, when all of them have ended.
+  // Chooses the thread that continues; once all threads have ended, chooses `maker`, which started them.
   int decide() {
     if (alive_ == 0) {
       for (const int atomic : sleeps_on_) {
@@ -406,8 +406,8 @@ class Checker {
     arrive(before.fake_stack);
   }
 
-  // Must be called first after a switch, on the new stack. The first call keeps the bounds of the stack of `maker`,
-  // from which the fiber was resumed.
+  // After a switch, this must be the first call on the new stack. The first call keeps the bounds of the stack of
+  // `maker`, from which the fiber was resumed.
   void arrive([[maybe_unused]] void* fake_stack) {
 #if KEEL_ADDRESS_SANITIZER
     const void* stack = nullptr;

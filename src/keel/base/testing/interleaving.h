@@ -22,7 +22,7 @@
 //         released value, also through read-modify-writes, it learns everything that the releasing thread knew
 //         ([intro.races], [atomics.order]). A read-modify-write uses the newest write. Plain data is in Watched: two
 //         accesses, at least one of which writes, are a failure unless happens-before orders them. The destruction of
-//         an atomic must also be ordered after its uses, and its use after destruction is a failure.
+//         an atomic must also be ordered after its uses; a use after the destruction is a failure.
 //
 // Therefore C++ permits every failing execution that is reported. However, some permitted executions are not explored:
 // no write is inserted between older writes, no load returns a later write, and compare_exchange_weak does not fail

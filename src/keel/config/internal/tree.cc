@@ -207,8 +207,8 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
-    // Reads only one document: a configuration has only one, and if a line begins with a stray ',', the parser would
-    // find an endless sequence of documents.
+    // Reads only one document, because a configuration has only one. If a line begins with a stray ',', the parser
+    // finds an endless sequence of documents.
     if (parser.HandleNextDocument(last)) parser.HandleNextDocument(last);
   } catch (const YAML::Exception& error) {
     return error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
@@ -217,8 +217,8 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
 }
 
 // When the file ends with a line feed, the parser accepts a text whose closing quote is missing. Therefore this
-// function parses `text` without the blanks and line feeds at its end. The function then appends each kind of quote to
-// that text, to find out which quote closes it.
+// function parses `text` without the blanks and line feeds at its end. To find out which quote is missing, the function
+// appends each kind of quote to this text in turn.
 std::optional<ParseProblem> find_unclosed_quote(std::string_view text) {
   if (text.find_first_of("\"'") == text.npos) return std::nullopt;
   std::string trimmed(text.substr(0, text.find_last_not_of(" \t\r\n") + 1));

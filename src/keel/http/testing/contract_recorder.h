@@ -47,7 +47,7 @@ class ContractRecorder final : public Recorder {
  private:
   struct Operation {
     std::string handler;  // The handler's name without namespaces and classes; empty if it is unknown.
-    // The schema for each part of a request and each name.
+    // The schema for each name in each part of a request.
     std::map<std::pair<std::string, std::string>, std::string> asked;
     std::set<std::string> request_types;  // Content-Type, without parameters.
     struct Response {

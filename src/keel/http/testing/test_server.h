@@ -33,7 +33,7 @@
 // Threads:   the thread that constructed the server; this thread must not have another loop at the same time. Handlers
 //            run on this thread as on a worker, with a loop, a clock and randomness; run(task) runs a task in the same
 //            way.
-// Cost:      suitable for tests: about 50 microseconds for each call.
+// Cost:      about 50 microseconds for each call, which is suitable for tests.
 
 #pragma once
 

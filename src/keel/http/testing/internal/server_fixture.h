@@ -60,7 +60,7 @@ class Peer {
   bool is_connected() const { return is_connected_; }
   bool is_refused() const { return connect_.is_idle() && !is_connected_; }
   bool is_sent() const { return queue_.empty() && send_.is_idle(); }
-  // Whether the end of the stream, or a reset, has arrived.
+  // True once the end of the stream or a reset has arrived.
   bool has_ended() const { return ended_; }
   int error() const { return error_; }
   // The error of the last send.

@@ -135,8 +135,8 @@ struct Reply {
   }
 };
 
-// Parses the complete replies at the front of `wire`, and omits interim ones; bytes that are not a reply make the test
-// fail.
+// Parses the complete replies at the front of `wire`, and omits interim replies; bytes that are not a reply make the
+// test fail.
 inline std::vector<Reply> replies(std::string_view wire) {
   std::vector<Reply> list;
   while (!wire.empty()) {
