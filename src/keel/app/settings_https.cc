@@ -75,7 +75,9 @@ void HttpsSettings::fields(config::Schema& v) {
   field(v, "client_certificates", client_certificates, "whether clients authenticate with a certificate",
         client_certificates_names)
       .reloadable();
-  field(v, "client_roots", client_roots, "PEM file of the certificates that issue clients' certificates").reloadable();
+  field(v, "client_roots", client_roots,
+        "PEM file with the certificates of the authorities that issue clients' certificates")
+      .reloadable();
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none")
       .reloadable();
   field(v, "min_version", version_min, "lowest accepted version of TLS", version_names).reloadable();
@@ -156,8 +158,9 @@ void HttpsSettings::check(config::Checks& checks) const {
   }
   const bool wants_clients = client_certificates != tls::ClientCertificates::Unwanted;
   if (wants_clients && client_roots.empty()) {
-    checks.refuse(path + "client_roots",
-                  "is empty: expected a PEM file of the certificates that issue clients' certificates");
+    checks.refuse(
+        path + "client_roots",
+        "is empty: expected a PEM file with the certificates of the authorities that issue clients' certificates");
   }
   if (!wants_clients && !client_roots.empty()) {
     checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates is unwanted");

@@ -111,7 +111,8 @@ void MessagesSettings::fields(config::Schema& v) {
   field(v, "socket_mode", socket_mode, "permissions of a Unix socket, as for network.http.socket_mode");
   field(v, "tls", tls, "whether messages are served only over TLS, with the certificate of network.https");
   field(v, "client_roots", client_roots,
-        "PEM file of the roots that issue clients' certificates; a client without such a certificate is rejected; "
+        "PEM file of the root authorities that issue clients' certificates; a client without such a certificate is "
+        "rejected; "
         "empty text: clients need no certificate");
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
   field(v, "max_connections", connections_max,

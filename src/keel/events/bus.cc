@@ -38,7 +38,7 @@ std::vector<metrics::GaugeFunction> expose(const internal::TopicCore& topic, std
   total("events_failed_total", "Handler calls that ended with an exception or an error", &TopicStats::failed);
   total("events_dropped_total",
         "Deliveries dropped because the queue was full, because the subscription had ended, or because the handler "
-        "returns a Task and no publisher waited for it",
+        "returns a Task that no publisher waited for",
         &TopicStats::dropped);
   gauge("events_queued", "Events that currently wait for their executors", &TopicStats::queued);
   gauge("events_subscribers", "Subscriptions now", &TopicStats::subscribers);
