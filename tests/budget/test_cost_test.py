@@ -90,6 +90,14 @@ class Judge(Page):
         self.assertEqual((code, said), (1, "make test: 9.8 minutes of CPU, of at most 9.8\n"))
         self.assertIn("add a line to CONTRIBUTING.md", error)
 
+    def test_scales_a_figure_of_a_machine_that_is_slower_or_faster(self):
+        self.write(PAGE)
+        reference = float(re.search(r"^reference=([\d.]+)", (ROOT / "scripts/test-cost").read_text(encoding="utf-8"), re.M)[1])
+        self.assertEqual(run("--judge", "1180", self.page, str(2 * reference)),
+                         (0, "make test: 9.8 minutes of CPU, of at most 9.8\n", ""))
+        self.assertEqual(run("--judge", "1181", self.page, str(2 * reference))[0], 1)
+        self.assertEqual(run("--judge", "296", self.page, str(reference / 2))[0], 1)
+
     def test_compares_numbers_and_not_text(self):
         self.write(PAGE)
         self.assertEqual(run("--judge", "1000", self.page)[0], 1)
