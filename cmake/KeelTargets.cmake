@@ -243,7 +243,7 @@ endfunction()
 # The same for a library, with what most of them include. Not where benchmarks are built: these measure the library as
 # others compile it, and a source that forgets to include something is seen there.
 function(keel_precompile_library name)
-  if(NOT KEEL_PRECOMPILE_LIBRARY OR KEEL_BENCH)
+  if(NOT KEEL_PRECOMPILE_LIBRARY)
     return()
   endif()
   # Once for each set of options: a precompiled header is of use only to what is compiled with its own.

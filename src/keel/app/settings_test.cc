@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <concepts>
 #include <cstdio>
 #include <cstdlib>

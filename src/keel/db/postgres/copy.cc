@@ -1,5 +1,6 @@
 #include "keel/db/postgres/copy.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "keel/db/postgres/copy_text.h"

@@ -1,6 +1,7 @@
 // Packets of a peer that keeps to nothing: what is read is bounded, what is written can be read, and a core that has
 // been told anything continues or says why not.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
