@@ -62,7 +62,8 @@ App::App(Program program, config::Versions& config, SettingsIn settings_in, cons
 App::~App() {
   stop_modules(systems_->settings.common.stop_timeout);
   systems_.reset();
-  // The threads that have ended returned their memory blocks to this thread, which does not need the blocks.
+  // The threads that have ended returned their memory blocks to this thread. This thread does not need the blocks, so
+  // they are freed.
   pool_trim();
 }
 
@@ -158,7 +159,8 @@ sessions::Registry& App::sessions(const sessions::Handlers& handlers, sessions::
 
 Address App::messages_address() const { return systems_->messages.address(); }
 
-// A late call throws a Bug instead of ending the process, so that in a handler only the request fails.
+// A late call throws a Bug instead of ending the process: if a handler makes the call, only the handler's request
+// fails.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
   throw std::logic_error(std::string("App::") + call +
@@ -345,7 +347,8 @@ int App::drain() {
     supervision.tell(supervision.supervisor().stopping("draining"));
     supervision.tell(supervision.supervisor().extend(http.drain_delay + most + 5_s));
   }
-  // Readiness fails, so that load balancers send no more requests, unless a successor serves the same address.
+  // Unless a successor serves the same address, readiness fails from now on, so that load balancers send no more
+  // requests.
   if (handed != Handover::State::Kept) {
     systems.admin.begin_drain();
   } else {

@@ -224,7 +224,7 @@ class App {
   // `platform` is used instead of the system; null: the App uses the system.
   App(Program program, config::Versions& config, SettingsIn settings_in, const void* type,
       const internal::Platform* platform = nullptr);
-  // For AppUnderTest, which calls start() and stop() instead of run(). Abrupt: connections are reset instead of
+  // For AppUnderTest, which calls start() and stop() instead of run(). With Abrupt, connections are reset instead of
   // drained.
   enum class Stop : std::uint8_t { Drained, Abrupt };
   Result<> start();

@@ -128,7 +128,8 @@ struct BackgroundWork::Piece : Start<void> {
   Piece(BackgroundWork& of, Work&& w) : owner(of), work(std::move(w)) {}
   static void ended(StartCore& start) noexcept {
     auto& piece = static_cast<Piece&>(start);
-    // run() keeps the errors of the work, so only a cancelled wait can have caused an error here.
+    // run() stores the errors of the work instead of returning them, so only a cancelled wait can have caused an error
+    // here.
     (void)piece.take();
     piece.owner.note_over(piece);
   }
@@ -141,7 +142,7 @@ struct BackgroundWork::Piece : Start<void> {
   Result<> result;
   int failures = 0;  // Consecutive failures.
   Duration pause;
-  Event over;         // Set when the work has begun and has ended.
+  Event over;         // Set once the work has begun and then ended.
   WorkStatus status;  // Guarded by mutex_.
 };
 

@@ -335,7 +335,7 @@ class Wirer {
     if (same_type(need) != nullptr) return name + " is provided as const only: take a const reference";
     for (const auto& node : core_.nodes) {
       if (node->implementation != nullptr && node->implementation->plain == need.plain) {
-        return name + " is provided as " + name_of(*node) + " only: take a reference to that class";
+        return name + " is provided only as " + name_of(*node) + ": take a reference to that class";
       }
     }
     return "nobody provides " + name + ": add singleton<" + name + ">() or value() to the container";

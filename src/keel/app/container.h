@@ -26,7 +26,8 @@
 // value<Executor>(mine); to make a log writer whose sink calls your class, add a factory that needs your class. A
 // service that takes an Executor& gets the provided object itself, without a wrapper: a call costs one virtual call. An
 // event bus is a service that needs the registry of its metrics: value(app.metrics()).singleton<events::Bus>() provides
-// both. The handlers of its events are member functions of services, and use the references that these services hold.
+// both. The handlers of a bus's events are member functions of services, and use the references that these services
+// hold.
 //
 // Result:    build() returns the Services, or an Error (Code::FailedPrecondition) with a line for each mistake, in
 //            which case no object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". When a

@@ -338,7 +338,7 @@ TEST_F(Containers, say_why_what_is_there_does_not_fit) {
 
   EXPECT_EQ(
       without_place(mistakes_of(interface)),
-      "ReadsSystemClock needs SystemClock: SystemClock is provided as Clock only: take a reference to that class");
+      "ReadsSystemClock needs SystemClock: SystemClock is provided only as Clock: take a reference to that class");
   EXPECT_EQ(without_place(mistakes_of(constant)),
             "ChangesSettings needs Settings: Settings is provided as const only: take a const reference");
 }

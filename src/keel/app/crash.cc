@@ -184,8 +184,8 @@ std::string_view meaning() noexcept {
 // Runs `f` in a copy of this process that has only this thread, so `f` may allocate memory, take locks and crash.
 // Returns true if the copy completed in time.
 bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
-  // fork(3) is not used, because it takes the locks of the heap. No signal is sent when the copy ends, so that no other
-  // process is woken.
+  // fork(3) is not used, because it takes the locks of the heap. No signal is sent when the copy of the process ends,
+  // so that no other process is woken.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, 0));
   if (child < 0) return false;
   if (child == 0) {
@@ -468,7 +468,8 @@ void leave_memory_out_of_cores() noexcept {
   const int file = ::open(core_filter, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   char* const before = installed.core_filter_before;
-  // The file is read as hexadecimal digits without a prefix, but a value that is written to it needs the prefix 0x.
+  // Reading the file gives hexadecimal digits without a prefix, but a value that is written to the file needs the
+  // prefix 0x.
   before[0] = '0';
   before[1] = 'x';
   const ssize_t n = ::read(file, before + 2, sizeof installed.core_filter_before - 3);

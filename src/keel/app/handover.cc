@@ -176,7 +176,7 @@ Descriptor pipe_with(const std::string& secret) noexcept {
   return reads;
 }
 
-// Reads everything in the pipe; the sender wrote the data before it sent the descriptor.
+// Reads everything in the pipe. This does not wait, because the sender wrote the data before it sent the descriptor.
 std::string secret_in(const Descriptor& pipe) {
   // The space is allocated once, because a growing string would leave copies of the secret in memory.
   std::string secret(secret_bytes_max, '\0');

@@ -75,7 +75,7 @@ struct Health::Entry : Job {
   std::string last_error;
 };
 
-// In a simulation, this timer does the work of the threads on one loop.
+// A simulation has no threads: this timer, on one loop, does their work instead.
 struct Health::Rounds : Timer {
   Rounds(Health& h, io::Runtime& r)
       : Timer([](Timer& timer) noexcept { static_cast<Rounds&>(timer).health.take_round(); }),

@@ -27,10 +27,11 @@
 //
 // Ownership: destroying a Check removes it from the Health; a Check must not outlive its Health. A loop must run until
 //            the checks that run on it are destroyed.
-// Threads:   any thread, but a Check that runs on a loop must not be destroyed on that loop's thread. Checks that are
-//            functions run on threads of the Health (two, and one more for each function that hangs); checks that are
-//            tasks run on their loop; runs of one check do not overlap. Destroying a Check waits for a run in progress,
-//            after which the check never runs again. A check must not add or destroy checks.
+// Threads:   any thread, but a Check that runs on a loop must not be destroyed on that loop's thread. A check that is a
+//            function runs on a thread of the Health (which has two threads, and one more for each function that
+//            hangs); a check that is a task runs on its loop; runs of one check do not overlap. Destroying a Check
+//            waits for a run in progress, after which the check never runs again. A check must not add or destroy
+//            checks.
 // Cost:      a page takes a lock; each check costs as much as its function.
 
 #pragma once

@@ -461,7 +461,8 @@ StopReport Lifecycle::stop(Duration deadline, FunctionRef<void()> while_waiting)
     } else {
       try {
         stopper_ = host_.start_thread("stop", [this] { stop_all(); });
-        // The system has no memory or cannot start another thread, and the start may have failed for the same reason.
+        // The system has no memory or cannot start another thread; the start may have failed for the same reason. The
+        // modules are then stopped on this thread.
       } catch (const std::system_error&) {
         lock.unlock();
         stop_all();

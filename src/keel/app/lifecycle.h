@@ -146,8 +146,8 @@ class Lifecycle {
   StopReport stop(Duration deadline, FunctionRef<void()> while_waiting);
   StopReport stop(Duration deadline);
 
-  // Within the start of one of the modules, on the thread that runs this start: throws an exception that ends the start
-  // with `error`. On any other thread, this function does nothing.
+  // If this thread is running the start of a module, throws an exception that ends this start with `error`. On any
+  // other thread, this function does nothing.
   void leave_start(const Error& error) const;
 
   // Whether the module exists and has started.

@@ -114,7 +114,7 @@ Result<> Notify::send(std::string_view message) {
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, address_.data(), address_.size());
-  // The size of a path includes the zero byte at its end; an abstract name ends with its last character.
+  // The size of the address includes the zero byte at the end of a path; an abstract name has no zero byte at its end.
   const std::size_t size = offsetof(sockaddr_un, sun_path) + address_.size() + (address_[0] == '/' ? 1 : 0);
   ssize_t sent = 0;
   do {

@@ -293,7 +293,9 @@ void HttpSettings::fields(config::Schema& v) {
         time_limit)
       .reloadable();
   field(v, "linger_time_max_sec", limits.linger_time_max,
-        "after the last response, total time limit for everything that a client still sends", time_limit)
+        "after the last response, time limit for all of the data that a client still sends; after that time, the "
+        "connection is closed",
+        time_limit)
       .reloadable();
   field(v, "drain_delay_sec", drain_delay,
         "how long readiness fails before the listeners close, so that load balancers notice the failure; this time "
@@ -521,7 +523,7 @@ void ThreadSettings::check(config::Checks& checks) const {
       }
     }
     if (pool.max_size != 0 && pool.max_size < pool.size) {
-      checks.refuse(path + "max_size", "is below " + path + "size: raise it, or omit it for a fixed size");
+      checks.refuse(path + "max_size", "is below " + path + "size: raise max_size, or omit max_size for a fixed size");
     }
     for (std::size_t j = 0; j < pool.affinity.size(); ++j) {
       if (pool.affinity[j] >= 0 && pool.affinity[j] <= cpu_max) continue;

@@ -117,7 +117,7 @@ struct LoggingSettings {
   std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
   std::string crash_file;  // Empty: the report is written only to standard error.
   bool core_memory;
-  // The members have the defaults of CrashOptions.
+  // Sets the members to the defaults of CrashOptions.
   LoggingSettings();
   void fields(config::Schema& v);
 };
@@ -146,7 +146,7 @@ struct DatabaseSettings {
   std::size_t queue_max;
   Duration hold_max;
   std::string migrations = "db/migrations";
-  // The members have the defaults of the databases' options.
+  // Sets the members to the defaults of the databases' options.
   DatabaseSettings();
   void fields(config::Schema& v);
 };
@@ -199,7 +199,7 @@ struct HttpsSettings {
   tls::Version version_min;
   bool tickets;
   Duration handshake_timeout;
-  // The members have the defaults of the server's options and of tls::ServerOptions.
+  // Sets the members to the defaults of the server's options and of tls::ServerOptions.
   HttpsSettings();
   void fields(config::Schema& v);
   void check(config::Checks& checks) const;
@@ -236,7 +236,7 @@ struct ClientSettings {
   std::string revoked;  // Empty: certificates are not checked for revocation.
   std::string certificate;
   std::string key;
-  // The members have the defaults of a client's options.
+  // Sets the members to the defaults of a client's options.
   ClientSettings();
   void fields(config::Schema& v);
   // `path`: "network.clients.NAME.".
@@ -255,7 +255,7 @@ struct PeerSettings {
   Duration stall_timeout;
   Duration hello_timeout;
   bool checksums;
-  // The members have the defaults of messages::PeerOptions.
+  // Sets the members to the defaults of messages::PeerOptions.
   PeerSettings();
   enum class Of : std::uint8_t { Server, Pool };
   // A reload can change the limits of a server.
@@ -270,7 +270,7 @@ struct SessionSettings {
   std::uint32_t ring_bytes;
   std::uint32_t window_messages;
   std::uint32_t window_bytes;
-  // The members have the defaults of a server's options.
+  // Sets the members to the defaults of a server's options.
   SessionSettings();
   void fields(config::Schema& v);
 };
@@ -287,7 +287,7 @@ struct MessagesSettings {
   Duration drain;
   PeerSettings peer;
   SessionSettings sessions;
-  // The members have the defaults of a server's options.
+  // Sets the members to the defaults of a server's options.
   MessagesSettings();
   void fields(config::Schema& v);
   void check(bool has_certificate, config::Checks& checks) const;
@@ -321,7 +321,7 @@ struct MessagePoolSettings {
   std::string revoked;  // Empty: certificates are not checked for revocation.
   std::string certificate;
   std::string key;
-  // The members have the defaults of a pool's options.
+  // Sets the members to the defaults of a pool's options.
   MessagePoolSettings();
   void fields(config::Schema& v);
   // `path`: "network.pools.NAME.".
@@ -388,7 +388,7 @@ struct MonitoringSettings {
 // The section `container`.
 struct ContainerSettings {
   bool indent_json;
-  // The members have the defaults of the server's options.
+  // Sets the members to the defaults of the server's options.
   ContainerSettings();
   void fields(config::Schema& v);
 };

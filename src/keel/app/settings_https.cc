@@ -163,10 +163,10 @@ void HttpsSettings::check(config::Checks& checks) const {
         "is empty: expected a PEM file with the certificates of the authorities that issue clients' certificates");
   }
   if (!wants_clients && !client_roots.empty()) {
-    checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates is unwanted");
+    checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates has the value unwanted");
   }
   if (!wants_clients && !client_revoked.empty()) {
-    checks.refuse(path + "client_revoked", "has no effect: network.https.client_certificates is unwanted");
+    checks.refuse(path + "client_revoked", "has no effect: network.https.client_certificates has the value unwanted");
   }
 }
 

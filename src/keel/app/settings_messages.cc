@@ -85,7 +85,7 @@ void SessionSettings::fields(config::Schema& v) {
       .reloadable();
   field(v, "max_ring", Bytes(ring_bytes),
         "maximum memory for the messages that one client has not acknowledged, where each message counts 64 bytes in "
-        "addition to its content; this limits the memory for a client without a connection",
+        "addition to its content; this limit also applies while the client has no connection",
         {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
   field(v, "max_window_messages", window_messages,
@@ -161,15 +161,16 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "connect_timeout_sec", connect_timeout, "time limit for connecting, including TLS", message_time_limit);
   field(v, "refresh_sec", refresh, "host names are looked up again after this time", message_time_limit);
   field(v, "eject_first_sec", eject_first,
-        "longest time for which an address is excluded after its first failure; this time doubles with each further "
-        "failure",
+        "longest time for which an address is excluded after its first failure; this maximum doubles with each further "
+        "failure, up to eject_max_sec",
         message_time_limit);
   field(v, "eject_max_sec", eject_max, "longest time for which an address is excluded after repeated failures",
         message_time_limit);
   field(v, "max_attempts", attempts_max,
         "maximum number of attempts of a retryable request, including the first; 1: no retries", {1, 100});
   field(v, "backoff_first_sec", backoff_first,
-        "longest wait before the first retry of a request; this time doubles with each further retry",
+        "longest wait before the first retry of a request; this maximum doubles with each further retry, up to "
+        "backoff_max_sec",
         message_time_limit);
   field(v, "backoff_max_sec", backoff_max,
         "longest wait before any retry, and longest wait of a retryable request for a temporarily excluded address",

@@ -614,8 +614,9 @@ TEST(Settings, say_which_line_of_a_pool_is_wrong) {
     return message;
   };
 
-  EXPECT_EQ(problem("      max_size: 3\n"),
-            ":5: thread.pools.0.max_size: is below thread.pools.0.size: raise it, or omit it for a fixed size");
+  EXPECT_EQ(
+      problem("      max_size: 3\n"),
+      ":5: thread.pools.0.max_size: is below thread.pools.0.size: raise max_size, or omit max_size for a fixed size");
   EXPECT_EQ(problem("      affinity: [0, 1024]\n"),
             ":5: thread.pools.0.affinity.1: 1024 is out of range: expected the number of a CPU, from 0 to 1023");
   EXPECT_EQ(problem("      when_full: wait\n"),

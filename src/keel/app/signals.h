@@ -9,8 +9,9 @@
 // SIGTERM and SIGINT signals that arrive within same_request of the first such signal count as the same request,
 // because timeout(1), shells and terminals signal both a process and its process group.
 //
-// The constructor blocks the four signals in its thread, and thereby in every thread started later, and ignores SIGPIPE
-// (a write to a closed socket is an error of that write). The destructor restores the previous state of the signals.
+// The constructor blocks the four signals in its thread, and thereby in every thread started later. It also ignores
+// SIGPIPE, so that a write to a closed socket fails with an error instead of ending the process. The destructor
+// restores the previous state of the signals.
 //
 // Threads: make all calls on the thread that made the object, except request_stop(), which any thread may call. One per
 //          process.
@@ -50,8 +51,8 @@ class SignalWaiter {
   // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately, with an
   // exit status of 128 + the number of the signal and without running destructors; a signal of this kind that has
   // arrived since the last wait() ends the process before this call returns. After this call, SIGHUP and SIGQUIT have
-  // no effect. Idempotent. Call this function directly after wait(), because the arrival time of a pending signal is
-  // unknown.
+  // no effect. Idempotent. Call this function directly after wait(): the arrival time of a pending signal is unknown,
+  // so the time of this call counts instead.
   void end_on_next() noexcept;
 
   // Acts as if SIGTERM had arrived; has no effect after a call of end_on_next().

@@ -63,8 +63,8 @@ const Field* find(std::span<const Field> fields, std::string_view key) {
 
 constexpr std::string_view file_suffix = "_file";
 
-// Returns the Secret to which the file key `key` belongs: for token_file, the Secret token. Null when `key` names a
-// separate field, or no field.
+// Returns the Secret to which the file key `key` belongs: for token_file, the Secret token. Null when `key` is itself
+// the key of a field, or belongs to no Secret.
 const Field* secret_of(std::span<const Field> fields, std::string_view key) {
   if (!key.ends_with(file_suffix) || find(fields, key) != nullptr) return nullptr;
   const Field* const f = find(fields, key.substr(0, key.size() - file_suffix.size()));

@@ -1,7 +1,7 @@
 // keel/config/config.h — typed configuration from defaults, a YAML file, the environment and the command line.
 //
-// A struct lists its fields once. That list defines the keys of the file, the environment and the command line, and the
-// text of --help, --print-config and every error message:
+// A struct lists its fields once. This list of fields defines the keys of the file, the environment and the command
+// line, and the text of --help, --print-config and every error message:
 //
 //   struct StoreConfig {
 //     std::string path = "store.db";

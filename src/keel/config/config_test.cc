@@ -271,7 +271,7 @@ TEST_F(Config, sections_may_have_names_of_the_configurations_choice) {
       << help<Directory>();
 
   EXPECT_EQ(error<Directory>("clients: 7\n"),
-            "service.yaml:1: clients: is a single value: expected a section of names");
+            "service.yaml:1: clients: is a single value: expected a section whose keys are names");
   EXPECT_EQ(
       error<Directory>("clients:\n  Pay-Pal: {port: 1}\n"),
       "service.yaml:2: clients.Pay-Pal: \"Pay-Pal\" is not a name: expected lowercase letters, digits and underscores");

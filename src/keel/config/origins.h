@@ -25,7 +25,8 @@ class Origins {
   // The time at which loading began, and how long it took.
   Instant loading_began() const noexcept { return loading_began_; }
   Duration loading_took() const noexcept { return loading_took_; }
-  // Warnings about valid but unwise values, each a sentence with its place: a secret on the command line.
+  // Warnings about values that are valid but unwise, such as a secret on the command line; each warning is a sentence
+  // with the place of the value.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
   // True if every value came from the same place in both configurations; the times of loading are not compared.
   bool operator==(const Origins& other) const { return entries_ == other.entries_; }

@@ -16,13 +16,13 @@
 //
 // Values never change in place: a reload creates a new value, and old values are kept as long as the Reloadable lives.
 // Therefore a reference to *config is always consistent: it refers to the values that were in effect when the reference
-// was taken. Evaluating *config again gives the current values. A Secret is the only value that changes in place. Once
-// the appliers have run, a Secret that the reload has replaced reveals random bytes in the old values. The text that
-// the Secret revealed before has to be overwritten when no thread can still be reading it. Either reload() itself
-// overwrites the text, which is correct if no other thread reads secrets, or the caller of reload() chooses the time
-// (AfterReaders). An App overwrites the text once each worker has finished the code that it was running: on a worker,
-// the text of reveal() is intact until the next co_await. Therefore read a secret from *config each time, and copy it
-// if it is needed across an await or on another thread.
+// was taken. Evaluating *config again gives the current values. A Secret is the only value that changes in place: once
+// the appliers have run, the old values reveal random bytes for each Secret that the reload has replaced. The old text
+// of such a Secret has to be overwritten, but only when no thread can still be reading the text. Either reload() itself
+// overwrites the text, which is correct if no other thread reads secrets, or the caller of
+// reload() chooses the time (AfterReaders). An App overwrites the text once each worker has finished the code that it
+// was running: on a worker, the text of reveal() is intact until the next co_await. Therefore read a secret from
+// *config each time, and copy it if it is needed across an await or on another thread.
 //
 // Errors:   load() fails with the errors of config::load(); reload() can also fail with the error of an applier.
 // Threads:  *config, config->, origins() and describe() on any thread; all other functions on one thread, on which the
@@ -90,7 +90,7 @@ class Versions {
     void* value;
     Origins origins;
     std::vector<Change> waiting;   // Changes that wait for a restart.
-    std::vector<Secret*> secrets;  // The secrets in `value` that still have their text.
+    std::vector<Secret*> secrets;  // The secrets in `value` whose text has not been overwritten yet.
   };
   struct Entry {
     std::uint64_t id;
@@ -113,7 +113,7 @@ class Versions {
   std::uint64_t last_id_ = 0;
 };
 
-// The registration of an applier, which ends when this object is destroyed.
+// The registration of an applier. Destroying this object ends the registration.
 class [[nodiscard]] Applier {
  public:
   Applier() = default;
@@ -140,7 +140,7 @@ class Reloadable {
     KEEL_TRY(auto versions, Versions::load(type, sources));
     return Reloadable(std::move(versions));
   }
-  // A value that the program made itself: reload() finds no change.
+  // Holds a value that the program made itself instead of loading it; therefore reload() finds no change.
   explicit Reloadable(T value, Origins origins = {})
       : Reloadable(std::make_unique<Versions>(type, new T(std::move(value)), std::move(origins))) {}
 

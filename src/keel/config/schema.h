@@ -80,8 +80,8 @@ struct Name {
   std::int64_t value;
 };
 // The names of an enum, for field(); for an optional enum, also the name that stands for no value. Define the names as
-// a constant of namespace scope. An enum without such a constant has the names of its values (data/enum_names.h), and
-// "none".
+// a constant of namespace scope. An enum without such a constant uses the names of its values (data/enum_names.h); if
+// the enum is optional, "none" stands for no value.
 //   inline constexpr auto color_names = config::names<Color>({{"red", Color::Red}, {"blue", Color::Blue}});
 template <class E>
 struct Word {
@@ -185,12 +185,12 @@ class Schema {
   Field& close();
   const std::vector<Field>& fields() const { return root_.children; }
   const Field& root() const { return root_; }
-  // Sets the rules of the section that is open.
+  // Sets the rules of the section whose keys are being listed.
   void set_rules(void* section, void (*rules)(const void*, Check::Tell, void*)) {
     top().at = section;
     top().rules = rules;
   }
-  // Records that `key` was in the open section.
+  // Records that `key` was, in an earlier version, in the section whose keys are being listed.
   void add_former(std::string_view key, std::string successor, std::string advice);
   const std::vector<FormerKey>& former_keys() const { return former_keys_; }
 
@@ -280,7 +280,7 @@ void judge_section(const void* section, Check::Tell tell, void* context) {
   Check check(at, Fields<T>::names, ~std::uint64_t{0}, true, tell, context);
   value.rules(check);
 }
-// The keys of a section that is open, or of the whole configuration.
+// Lists the keys of `section`, which is the whole configuration, or the section whose keys `v` is listing.
 template <class T>
 void list_fields(Schema& v, T& section) {
   if constexpr (HasFields<T>) {

@@ -54,7 +54,8 @@ class Secret {
   // The file from which the text was read, as the configuration names it; empty if the text itself was given.
   const std::string& file() const noexcept { return file_; }
 
-  // Used by the loader: makes a Secret that has to be read from `file`, as the configuration names it.
+  // Used by the loader: makes a Secret whose text still has to be read from `file`, the path as the configuration names
+  // it.
   static Secret unread(std::string_view file);
   Result<> read(const std::string& path);
 

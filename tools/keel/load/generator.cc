@@ -160,8 +160,8 @@ void Generator::closed(bool was_open, bool for_good) noexcept {
   if (for_good) --alive_;
   if (state_ == State::Ending && alive_ == 0) {
     loop_.stop_timer(due_timer_);
-    // If the tick timer ended the run, no other event may follow; without this timer, the current iteration would then
-    // wait forever.
+    // Wakes the loop immediately. Otherwise, if the tick timer ended the run, no further event might follow, and the
+    // current iteration would wait forever.
     loop_.start_timer(tick_timer_, loop_.now());
     state_ = State::Finished;
   }

@@ -55,7 +55,7 @@ struct Connections {
 struct Plan {
   Address address;
   TransportLayers* layers = nullptr;  // Makes the layer over each connection, such as TLS; null if there is none.
-  std::string host;                   // The host name that the layers expect.
+  std::string host;                   // The host name that the layers expect the server to have.
   Connections connections;            // The connections of all threads together.
   int threads = 1;
   int depth = 1;  // The maximum number of outstanding requests on each connection.
@@ -158,7 +158,8 @@ class Generator {
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t begun_ = 0;  // The number of connections on which open() was called.
   std::size_t alive_ = 0;  // The number of connections that are not permanently closed.
-  // In an open loop, the connections with room, beginning with the connection that has had room longest.
+  // In an open loop, the connections that have room for a request; the connection that has had room longest comes
+  // first.
   List<Connection> free_;
   Member<Timer, Generator, &Generator::send_due> due_timer_{*this};
   Member<Timer, Generator, &Generator::tick> tick_timer_{*this};

@@ -44,7 +44,7 @@ std::string errors_text(const Counts& counts) {
 
 std::string bound_text(const Measurement& measurement) {
   if (!measurement.is_client_bound()) return "";
-  // In an open loop the rate is given, so the server is expected not to be fully used.
+  // In an open loop the rate is given, so the server is not expected to be fully used.
   return measurement.is_open ? "" : "   client-bound: the server could do more; judge only the CPU time per request";
 }
 
@@ -222,7 +222,7 @@ std::string text(const Measurement& measurement) {
     if (measurement.is_open) line("service", percentiles_text(counts.service) + "   from sending");
   }
   if (counts.waiting != 0) {
-    line("", fmt::format("this includes {} request{} without a response, each with the time that it had waited",
+    line("", fmt::format("this includes {} request{} without a response; each counts with the time that it had waited",
                          format_count(counts.waiting), counts.waiting == 1 ? "" : "s"));
   }
   line("bytes", fmt::format("{} received, {} sent, {} connections opened", bytes_text(counts.bytes_received),

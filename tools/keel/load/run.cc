@@ -203,8 +203,8 @@ void add_clocks(Measurement& result, const Moment& from, const Moment& to, int s
   if (wall <= 0) return;
   const auto per_response = [&](double cpu) { return result.achieved > 0 ? cpu / wall / result.achieved * 1e6 : 0; };
   const Duration polled = to.busy_polled - from.busy_polled;
-  // The result must not become negative: `polled` is wall-clock time, but a thread that was preempted while it polled
-  // has used less CPU time.
+  // The result must not become negative: `polled` is wall-clock time, and is longer than the CPU time of a thread that
+  // was preempted while it polled.
   const double client = std::max(Duration(), to.client - from.client - polled).count_seconds();
   result.client_busy_polling = polled.count_seconds() / wall / result.threads;
   result.client_utilisation = client / wall / result.threads;

@@ -56,8 +56,8 @@ struct Setting {
   std::vector<int> cores;
   int server_pid = 0;
   int server_cores = 0;
-  // The time that a thread polls for responses before it sleeps; if absent, busy_poll_default if has_core_each(),
-  // otherwise 0.
+  // The time that a thread polls for responses before it sleeps. If absent, the time is busy_poll_default if
+  // has_core_each() is true, and otherwise 0.
   std::optional<Duration> busy_poll;
 };
 constexpr Duration busy_poll_default = 20_us;

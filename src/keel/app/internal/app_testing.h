@@ -178,8 +178,8 @@ class Apps : public testing::Test {
   Function<void(App&)> prepare;              // The part of main() between serve() and run().
   Function<void(http::Router&)> add_routes;  // Adds routes in addition to the usual ones.
   std::optional<Address> chosen;             // The address at which the App serves; absent: any free port.
-  // If set, the system chooses the ports, because over many runs another process sometimes takes a port that was free
-  // shortly before.
+  // If set, the system chooses the ports instead of the test: over many runs, another process sometimes takes a port
+  // that the test has found free shortly before.
   Supervisor* told = nullptr;
 };
 

@@ -26,8 +26,8 @@ namespace keel::app::internal {
 struct TypeId {
   std::atomic<std::uint32_t> index;
   std::string_view name;  // Without const.
-  TypeId* plain;          // The object of T, if this type is const T; otherwise this object.
-  TypeId* constant;       // The object of const T, if this type is T; otherwise this object.
+  TypeId* plain;          // The TypeId of T, whether this type is T or const T.
+  TypeId* constant;       // The TypeId of const T, whether this type is T or const T.
 };
 template <class T>
 struct TypeIds {

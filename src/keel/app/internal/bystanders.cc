@@ -37,7 +37,8 @@ bool has_stopped(pid_t thread) noexcept {
   return std::any_of(stopped, stopped + count, [thread](const auto& other) { return other.load() == thread; });
 }
 
-// Since Linux 5.12, the kernel threads of io_uring belong to the process and take no signals: iou-wrk-PID, iou-sqp-PID.
+// Since Linux 5.12, the kernel threads of io_uring belong to the process, and take no signals; their names are
+// iou-wrk-PID and iou-sqp-PID.
 bool is_of_uring(int folder, const char* thread) noexcept {
   char path[32] = {};
   std::strncpy(path, thread, 16);

@@ -30,7 +30,7 @@ const log::Logger& certificates_logger() {
 
 void warn_of_chain(std::string_view certificate, const std::string& problem) {
   if (problem.empty()) return;
-  certificates_logger().warn("the chain of a certificate differs from what clients expect; it is sent unchanged",
+  certificates_logger().warn("the chain of a certificate differs from what clients expect; the chain is sent unchanged",
                              log::field("certificate", certificate), log::field("why", problem));
 }
 
@@ -92,7 +92,8 @@ std::string kind_of(const tls::Expiry& one) {
   return {};
 }
 
-// Whether the health check reports `one`. `all` has all expiries, including those of the other roots in the same file.
+// Whether the health check reports the expiry `one`. `all` has all expiries, including those of the other roots in the
+// same file.
 bool is_due(const tls::Expiry& one, const std::vector<tls::Expiry>& all, std::int64_t now) {
   // Revocation lists are renewed every few hours or days; a list is overdue for renewal in the last tenth of its
   // lifetime.
@@ -156,7 +157,7 @@ std::vector<Certificates::Look> Certificates::look_at(const std::vector<std::str
     Look look{.file = file};
     struct stat status;
     if (::stat(file.c_str(), &status) == 0) {
-      // chmod and chown may make a file readable, and change its status time too.
+      // The time of the last status change, because chmod and chown may make a file readable without writing to it.
       look.changed_ns = status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec;
       look.bytes = status.st_size;
       look.inode = status.st_ino;

@@ -57,7 +57,7 @@ class Certificates {
   // network.clients.NAME or network.pools.NAME. The layers exist as long as the Certificates. The errors are those of
   // tls::ClientContext::make().
   Result<TransportLayers*> add_client(std::string key, const tls::ClientOptions& options);
-  // Loads the files again and logs the result; listeners are not affected before load().
+  // Loads the files again and logs the result; until load() is called, only the files of clients.
   void reload();
   // Call these functions after load(); the listeners for operators and for messages have layers only if their settings
   // enable TLS.

@@ -26,7 +26,7 @@ class Logging {
   Result<> handle_crashes();
   // Null before the module has started.
   telemetry::LogWriter* writer() noexcept { return writer_.get(); }
-  // Writes everything that was recorded before this call; no effect before the module has started.
+  // Writes everything that was recorded before this call; does nothing before the module has started.
   void flush();
 
  private:

@@ -103,7 +103,7 @@ std::vector<LogSink> sinks_of(const Settings& settings) {
     sinks.push_back(std::move(sink));
   }
   if (!settings.logging.enabled) {
-    // No thread reads this ring, which gets almost no records.
+    // Almost no lines are recorded; this sink drops them.
     LogSink nowhere;
     nowhere.to = LogSink::To::Function;
     nowhere.write = [](std::string_view) {};

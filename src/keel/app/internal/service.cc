@@ -158,7 +158,8 @@ void Service::add_pages(telemetry::AdminPages& pages) {
              .text = [this](Buffer& out) { telemetry::write_stage_times_text(out, stage_times()); }});
 }
 
-// The sums over all servers of the router; all servers have the routes in the same order.
+// The sums over all servers of the router. Entries with the same index are added, because all servers have the routes
+// in the same order.
 std::vector<http::RouteStages> Service::stage_times() {
   std::vector<http::RouteStages> times = server()->stage_times();
   if (server() == secure_.server.get() || secure_.server == nullptr) return times;

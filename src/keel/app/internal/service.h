@@ -1,7 +1,7 @@
 // keel/app/internal/service.h — the HTTP servers for the router that an App serves: the module "http".
 //
-// One server serves in plain text, unless it redirects to the other server or network.https.plain_http is off; the
-// other server has TLS, if network.https names a certificate.
+// The plain-text server serves the router; with network.https.plain_http, it redirects to the other server instead, or
+// does not exist. The other server has TLS; it exists only if network.https names a certificate.
 //
 // Threads: make the Service, give it its router and destroy it on the main thread.
 

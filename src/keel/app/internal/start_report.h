@@ -22,8 +22,8 @@ class StartReport {
   // Records the phase "configuration", which precedes the App's constructor, and "signals", the first phase of the
   // constructor.
   void begin();
-  // Call begin_wiring() at the end of the App's constructor: "bootstrap" ends, and "wiring", the application's own part
-  // of main, begins.
+  // Call begin_wiring() at the end of the App's constructor. The call ends the phase "bootstrap", and begins the phase
+  // "wiring", which is the application's own part of main().
   void begin_wiring();
   void end_wiring();
   // Call this function when the start is complete; the last phase is "health", which began at `checking`. All phases

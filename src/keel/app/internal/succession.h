@@ -69,7 +69,7 @@ class Succession {
 
   const Registrar& registrar_;
   Supervision& supervision_;
-  Certificates& certificates_;  // The certificates whose ticket keys are passed on.
+  Certificates& certificates_;  // The certificates whose ticket keys a successor gets.
   Listeners activated_;         // The sockets from the service manager.
   std::optional<Predecessor> predecessor_;
   std::unique_ptr<Handover> handover_;

@@ -188,7 +188,7 @@ AppUnderTest::State::~State() {
     if (peer.server != nullptr) peer.server->stop();
   }
   peers.clear();
-  turn([] { return false; }, 5_ms);  // Lets the connections that were closed finish closing.
+  turn([] { return false; }, 5_ms);  // Gives the connections that were closed time to finish closing.
   lookups.reset();
   turn([] { return false; }, 5_ms);
   {

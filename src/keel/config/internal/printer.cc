@@ -76,7 +76,7 @@ class Printer {
   std::string text_;
 };
 
-// A blank and the help sentence; empty without a sentence.
+// A blank followed by the help sentence; empty if there is no help sentence.
 std::string spaced(std::string_view help) { return help.empty() ? "" : fmt::format(" {}", help); }
 
 void help_section(std::span<const Field> fields, const std::string& path, bool reloadable, std::string& text) {

@@ -93,7 +93,7 @@ class Builder : public YAML::EventHandler {
     return {line, "a key is a list or a map, or a bracket is not closed: expected text"};
   }
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-    // The parser reports "?" for no tag and "!" for a quoted scalar.
+    // The parser reports the tag "?" for a value without a tag, and "!" for a scalar in quotes.
     if (!tag.empty() && tag != "?" && tag != "!") throw Refused{mark.line + 1, "tags are not supported"};
   }
   static std::size_t depth_of(const Node& node) {

@@ -26,7 +26,7 @@ struct Node {
 };
 
 struct ParseProblem {
-  int line = 0;      // The line; 0: the text as a whole.
+  int line = 0;      // The line of the mistake; 0: the mistake is not in one line.
   std::string path;  // The dotted path; empty if unknown.
   std::string text;
 };

@@ -286,7 +286,7 @@ std::string expectation(const Field& f) {
     case Kind::List:
       return "a list";
     case Kind::Map:
-      return "a section of names";
+      return "a section whose keys are names";
     case Kind::Bool:
       return "true or false";
     case Kind::Text:

@@ -38,7 +38,8 @@ std::string expectation(const Field& f);
 // Reads a decimal integer; a leading zero is not allowed, because other notations read such a number as octal.
 std::optional<std::int64_t> integer_in(std::string_view text);
 
-// The field for an element of `f`. For a list, the field has no key; for a map, its key is the element's name.
+// Returns the field that describes the element `index` of `f`. For a list, the field has no key; for a map, its key is
+// the element's name.
 Field element_of(const Field& f, std::size_t index);
 
 // `text` as YAML.
