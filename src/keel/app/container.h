@@ -23,11 +23,10 @@
 // container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return std::vector<Check*>{&a, &b}; }).
 //
 // Bind your own executor or logger like any other implementation: singleton<Executor, MyExecutor>(), or
-// value<Executor>(mine); to make a log writer whose sink calls your class, add a factory that needs your class. A
-// service that takes an Executor& gets the provided object itself, without a wrapper: a call costs one virtual call. An
-// event bus is a service that needs the registry of its metrics: value(app.metrics()).singleton<events::Bus>() provides
-// both. The handlers of a bus's events are member functions of services, and use the references that these services
-// hold.
+// value<Executor>(mine). For a log writer whose sink calls your class, add a factory that needs your class. A service
+// that takes an Executor& gets the provided object itself, without a wrapper: a call costs one virtual call. An event
+// bus is a service that needs the registry of its metrics: value(app.metrics()).singleton<events::Bus>() provides both.
+// The handlers of a bus's events are member functions of services, and use the references that these services hold.
 //
 // Result:    build() returns the Services, or an Error (Code::FailedPrecondition) with a line for each mistake, in
 //            which case no object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". When a
@@ -198,9 +197,9 @@ class Services {
   // Makes a scope whose services live in `memory`. The Services and `memory` must outlive the scope.
   Scope scope(Arena& memory) const;
 
-  // Adds a module, named like the service, for each singleton that has `Result<> start()` or `void start()`, or `void
-  // stop()`; each module needs the modules of the services that its own service needs. The Services must outlive the
-  // modules.
+  // Adds a module, named like the service, for each singleton that has a start() (which returns Result<> or void), a
+  // stop() (which returns void), or both; each module needs the modules of the services that its own service needs. The
+  // Services must outlive the modules.
   void add_to(Lifecycle& lifecycle) const;
 
   // Appends, for each service, its needs, its lifetime and the time that its construction took: as a tree for people,
@@ -209,7 +208,7 @@ class Services {
   // order and took_ns are those of the first instance, and null until an instance exists.
   void write_text(Buffer& out) const;
   void write_json(Buffer& out) const;
-  // Adds the page /admin/graph, which shows the services in both formats.
+  // Adds the page /admin/graph, which shows the services as JSON or as a tree.
   void add_pages(telemetry::AdminPages& pages) const;
 
  private:

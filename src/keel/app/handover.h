@@ -73,10 +73,10 @@ class Handover {
 class Predecessor {
  public:
   // Returns the process that serves `path`, with its listening sockets; empty when no process serves it, or when that
-  // process ended during the call. Errors: Unavailable if there is no response within 5 s; FailedPrecondition if that
-  // process rejects this process, because the two processes are different services or versions or because another
-  // successor came first, or if the socket does not belong to a Handover; PermissionDenied if the socket belongs to a
-  // process of another user.
+  // process ended during the call. Errors: Unavailable if there is no response within 5 s. FailedPrecondition if that
+  // process rejects this process (the two are different services or different versions, or another successor came
+  // first), or if the socket does not belong to a Handover. PermissionDenied if the socket belongs to a process of
+  // another user.
   static Result<std::optional<Predecessor>> find(const std::string& path, const std::string& service);
   Predecessor(Predecessor&& other) noexcept;
   Predecessor& operator=(Predecessor&&) = delete;

@@ -174,7 +174,7 @@ Task<std::optional<http::Response>> Idempotency::stored(const Claim& claim) {
 // Awaits `body` and stores its response, both in one transaction; if `claim` is null, no response is stored.
 Task<http::Response> Idempotency::write(const Claim* claim, Body body) {
   bool is_taken = false;  // By another process.
-  // Set if the transaction is to be rolled back; this response is then returned.
+  // If set, the transaction is rolled back, and this response is returned.
   std::optional<http::Response> not_stored;
   auto work = [&](db::Transaction& transaction) -> Task<http::Response> {
     is_taken = false;

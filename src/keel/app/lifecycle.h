@@ -17,10 +17,10 @@
 // stop them (ModuleThreads::None), and no timeout ends a start or a stop.
 //
 // Errors:    InvalidArgument, before any module starts, if a need is not the name of any module, or if needs form a
-//            cycle, which the message shows; a module's own error, DeadlineExceeded because of start_timeout, or
-//            Cancelled because of is_interrupted, each with the name of the module, the time that it took and the
-//            modules that waited for it. The error is Internal if `start` throws an exception, or if the system cannot
-//            start a thread.
+//            cycle; the message shows the cycle. While modules start: a module's own error, DeadlineExceeded because of
+//            start_timeout, or Cancelled because of is_interrupted; each names the module, the time that it took and
+//            the modules that waited for it. The error is Internal if `start` throws an exception, or if the system
+//            cannot start a thread.
 // Ownership: `start` and `stop` of a module are called at most once each time the module starts, and are destroyed with
 //            the Lifecycle; objects that they refer to must outlive the Lifecycle.
 // Threads:   add(), begin(), ensure(), record() and phases() on any thread; start() and stop() on one thread.

@@ -105,9 +105,10 @@ void AutoscaleSettings::fields(config::Schema& v) {
   field(v, "min_threads", min_threads, "minimum number of threads of a pool that grows and shrinks", {1, 1024});
   field(v, "max_threads", max_threads, "maximum number of threads of a pool that grows and shrinks", {1, 1024});
   field(v, "scale_up_threshold", scale_up_threshold,
-        "add a thread when jobs wait and threads are busy for more than this share of their time", {0, 1});
+        "a pool adds a thread when jobs wait and the pool's threads are busy for more than this share of their time",
+        {0, 1});
   field(v, "scale_down_threshold", scale_down_threshold,
-        "end a thread when threads are busy for less than this share of their time", {0, 1});
+        "a pool ends a thread when its threads are busy for less than this share of their time", {0, 1});
 }
 
 void ThreadSettings::fields(config::Schema& v) {
@@ -161,7 +162,7 @@ void LoggingSettings::fields(config::Schema& v) {
   field(v, "crash_file", crash_file,
         "file to which the report of a crash is appended, in addition to standard error; empty: standard error only");
   field(v, "core_memory", core_memory,
-        "include the memory of the process, which contains data that clients sent, in core dumps");
+        "core dumps include the memory of the process, which contains data that clients sent");
 }
 
 DatabaseSettings::DatabaseSettings() {

@@ -189,7 +189,7 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "breaker_window_sec", breaker_window, "the period over which the share of failed requests is judged",
         message_time_limit);
   field(v, "breaker_open_sec", breaker_open_time,
-        "how long an address whose requests failed is excluded before it is tried again", message_time_limit);
+        "an address whose requests failed is excluded for this long before it is tried again", message_time_limit);
   peer.fields(v, PeerSettings::Of::Pool);
   field(v, "tls", tls, "connect with TLS; the certificate of a server must be valid for the host of its endpoint");
   field(

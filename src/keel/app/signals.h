@@ -48,11 +48,11 @@ class SignalWaiter {
   // Waits for a signal for at most `timeout`; nullopt: no signal arrived.
   std::optional<Signal> wait_for(Duration timeout) noexcept;
 
-  // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately, with an
-  // exit status of 128 + the number of the signal and without running destructors; a signal of this kind that has
-  // arrived since the last wait() ends the process before this call returns. After this call, SIGHUP and SIGQUIT have
-  // no effect. Idempotent. Call this function directly after wait(): the arrival time of a pending signal is unknown,
-  // so the time of this call counts instead.
+  // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately: no
+  // destructors run, and the exit status is 128 + the number of the signal. A signal of this kind that has arrived
+  // since the last wait() ends the process before this call returns. After this call, SIGHUP and SIGQUIT have no
+  // effect. Idempotent. Call this function directly after wait(): the arrival time of a pending signal is unknown, so
+  // the time of this call counts instead.
   void end_on_next() noexcept;
 
   // Acts as if SIGTERM had arrived; has no effect after a call of end_on_next().

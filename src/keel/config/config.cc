@@ -25,7 +25,7 @@ using Kind = Field::Kind;
 namespace {
 
 constexpr std::size_t problems_max = 20;
-// One byte more than parse_tree accepts, so that parse_tree can report the error.
+// One byte more than parse_tree accepts, so that parse_tree can report a text that is too large.
 constexpr std::size_t file_bytes_max = (1 << 20) + 1;
 
 // The number of insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`.

@@ -42,8 +42,8 @@
 //          for the folder of credentials that systemd creates for the unit. It is an error to give both `password` and
 //          `password_file`, even in different sources. The file is read at each load. A Secret on the command line adds
 //          a warning to Origins::warnings(). A list of Secrets has no key for files: use a list of structs.
-// Units:   a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
-//          number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
+// Units:   a Duration whose key ends in _ms or _sec, and a ByteSize whose key ends in _kb or _mb (1024 and 1024 * 1024
+//          bytes), take a plain number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
 // Reload:  field(…).reloadable() declares that the value may change while the program runs (reloadable.h); for a list
 //          or a section, the declaration covers everything in it. --help and --print-config show which values are
 //          reloadable.

@@ -19,10 +19,10 @@
 // was taken. Evaluating *config again gives the current values. A Secret is the only value that changes in place: once
 // the appliers have run, the old values reveal random bytes for each Secret that the reload has replaced. The old text
 // of such a Secret has to be overwritten, but only when no thread can still be reading the text. Either reload() itself
-// overwrites the text, which is correct if no other thread reads secrets, or the caller of
-// reload() chooses the time (AfterReaders). An App overwrites the text once each worker has finished the code that it
-// was running: on a worker, the text of reveal() is intact until the next co_await. Therefore read a secret from
-// *config each time, and copy it if it is needed across an await or on another thread.
+// overwrites the text, which is correct if no other thread reads secrets, or the caller of reload() chooses the time
+// (AfterReaders). An App overwrites the text once each worker has finished the code that it was running: on a worker,
+// the text of reveal() is intact until the next co_await. Therefore read a secret from *config each time, and copy it
+// if it is needed across an await or on another thread.
 //
 // Errors:   load() fails with the errors of config::load(); reload() can also fail with the error of an applier.
 // Threads:  *config, config->, origins() and describe() on any thread; all other functions on one thread, on which the

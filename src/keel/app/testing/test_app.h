@@ -103,7 +103,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
 
   // get(), post() and similar calls act as a client that adds no header fields of its own (http/testing/test_client.h).
 
-  // Starts the request; it makes progress during advance() and during the calls above, because these let time pass.
+  // Starts the request; it makes progress during advance(), and during the calls above, which also let time pass.
   http::TestCall begin(http::ClientRequest request);
   // What a TestClient can call: the service, and its admin listener (/metrics).
   const http::TestTarget& target() const;

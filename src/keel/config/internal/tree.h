@@ -19,7 +19,7 @@ struct Node {
 
   Kind kind = Kind::Null;
   bool quoted = false;         // A scalar in quotes or a block scalar: text, never a number or a boolean.
-  int line = 0;                // The line, counted from 1, of the key if there is one, otherwise of the value.
+  int line = 0;                // The line of the key or, if there is no key, of the value; counted from 1.
   std::string key;             // The key of an element of a map.
   std::string text;            // The text of a scalar.
   std::vector<Node> children;  // The elements of a list or a map, in the order of the text.
