@@ -383,7 +383,7 @@ std::string Lifecycle::waiting_for(const Entry& entry) const {
   return names.empty() ? names : names + " waited for it";
 }
 
-// Removes threads that have finished from the list.
+// Removes from the list the threads that have finished.
 void Lifecycle::join_finished(Lock& lock) {
   std::vector<Starter> finished;
   for (auto at = threads_.begin(); at != threads_.end();) {

@@ -11,7 +11,8 @@
 //     weight: 3
 //     expect: {status: 201, json: {name: Ada}}
 //
-// expect may have status, body, contains, length and json; see check.h. Paths and bodies are templates; see template.h.
+// `expect` may have the keys status, body, contains, length and json; see check.h. Paths and bodies are templates; see
+// template.h.
 //
 // Errors: InvalidArgument with the reason and the place (file, line and key; or the request as given in an option).
 

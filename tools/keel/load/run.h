@@ -89,7 +89,7 @@ struct Measurement {
 struct View {
   Duration elapsed;  // The time since the first connection.
   Duration whole;
-  double rate;  // The responses per second since the previous view.
+  double rate;  // The responses per second since the state was last shown.
   std::uint64_t errors;
   std::uint64_t open;
   Duration latency_max;  // The recent maximum.

@@ -121,7 +121,7 @@ class Builder : public YAML::EventHandler {
       throw Refused{line, "has too much text: expected at most 4 MiB after aliases are expanded"};
     }
   }
-  // Counts the nodes and the text of a copy made by the alias in `line`.
+  // Counts the nodes and the text of the copy that the alias in line `line` makes.
   void count(const Node& node, int line) {
     count_node(line);
     count_bytes(node, line);
