@@ -39,7 +39,7 @@ std::vector<Command> parse_commands(const std::vector<std::string>& lines);
 // The modules that the given commands make with keel_module(), and what the modules link.
 Graph linked(const std::vector<Command>& commands);
 
-// One circle of `uses`, as "a -> b -> a"; empty if there is none.
+// One cycle of `uses`, as "a -> b -> a"; empty if there is none.
 std::string find_circle(const Graph& graph);
 
 // The edges that `more` has and `than` does not have, as "MODULE uses OTHER, WHERE".

@@ -13,7 +13,7 @@ using namespace tidy;
 
 constexpr std::size_t source_lines_max = 650;
 constexpr std::size_t test_lines_max = 1000;
-constexpr std::size_t folder_files_max = 60;  // The files of tests, benchmarks and fuzzers do not count.
+constexpr std::size_t folder_files_max = 60;  // The files of tests, benchmarks and fuzzers are not counted.
 
 bool is_of_tests(const std::string& path) { return path.starts_with("tests/") || is_for_tests(path, includes(path)); }
 

@@ -6,8 +6,8 @@
 //
 //   Bulkhead::Place place = co_await reports.enter();        // held until it is destroyed, for several steps
 //
-// run() enters, calls the function and awaits the task or operation that it returns. Waiting calls enter in the order
-// of their arrival.
+// run() takes a place, waiting for one if necessary, calls the function, and awaits the task or operation that the
+// function returns. Waiting calls enter in the order of their arrival.
 //
 // Result:   the unchanged result of the call.
 // Errors:   ResourceExhausted when waiting_max calls wait already, or when no place became free within wait_max; in

@@ -84,7 +84,7 @@ class Channel {
     Result<std::optional<T>> take() noexcept {
       if (Result<> waited = taken(); !waited) return std::move(waited).error();
       if (has_waited_) {
-        // The task may have been stopped after it was woken.
+        // The task may have been stopped after it was woken; the channel then gets the value back.
         if (context().is_stopped()) {
           if (value_.has_value()) channel_.put_back(*value_);
           return fail(Code::Cancelled, "a wait was cancelled");

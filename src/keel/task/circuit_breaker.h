@@ -10,15 +10,16 @@
 // probe, it opens again.
 //
 // run() calls the function and awaits the task or operation that it returns. A failure is an error for which
-// options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or a limit of this
-// program was reached. Every other error counts as a success. For code that judges outcomes itself:
+// options.fails returns true. Cancelled and ResourceExhausted are not counted at all, because the caller stopped the
+// call, or a limit of this program was reached. Every error that is neither a failure nor one of these two is counted
+// as a success. For code that judges outcomes itself:
 //
 //   std::optional<CircuitBreaker::Call> call = breaker.admit(now);
 //   if (!call) return fail(Code::Unavailable, "the circuit is open");
 //   …
 //   has_response ? call->succeeded(now) : call->failed(now);
 //
-// A call that is destroyed without an outcome does not count. A call that began before the state changed is no longer
+// A call that is destroyed without an outcome is not counted. A call that began before the state changed is no longer
 // counted.
 //
 // Result:   the unchanged result of the call.
@@ -119,7 +120,7 @@ class CircuitBreaker {
  private:
   static constexpr std::int64_t slices = 10;
   struct Slice {
-    std::int64_t number = -1;  // The slot counts the calls in the tenth of a window that has this number; -1: none.
+    std::int64_t number = -1;  // The number of the tenth of a window in which this slot counts calls; -1: none.
     std::uint32_t calls = 0;
     std::uint32_t failures = 0;
   };

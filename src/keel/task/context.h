@@ -35,7 +35,7 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   ~Context();
 
   // Links this context below `parent` (null: no parent), with the earlier of the two deadlines and the parent's span.
-  // Call it on the parent's home.
+  // Call this function on the home executor of `parent`.
   void open(Context* parent, Instant deadline) noexcept;
   // Leaves the parent and detaches the contexts below this one. The detached contexts belong to scopes and groups in a
   // frame that has ended but is not destroyed yet.
@@ -69,19 +69,20 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
   }
-  // Records that a task in this context holds something, such as a transaction. `number`, from 1 to numbers_max,
-  // identifies it and is chosen by the caller; a later call replaces the number. The number is shared along the chain
-  // of awaits, also through with_timeout, all and any: an awaited task also holds what the awaiting task holds, and the
-  // awaiting task also holds what the awaited task began to hold. A task of a Scope shares nothing that it holds with
-  // the declaring task or with other tasks of the Scope.
+  // Records that a task in this context holds something, such as a transaction. `number`, from 1 to numbers_max, is
+  // chosen by the caller and identifies what is held; a later call replaces the number. The tasks along a chain of
+  // awaits share the number, also through with_timeout, all and any: an awaited task also holds whatever the awaiting
+  // task holds, and the awaiting task also holds whatever the awaited task began to hold. A task of a Scope shares
+  // nothing that it holds with the declaring task or with other tasks of the Scope.
   static constexpr std::uint32_t numbers_max = 0xfffffffe;
   void note_held(std::uint32_t number) noexcept { held_ = number; }
   bool holds(std::uint32_t number) const noexcept;
 
   // The context below which this one was opened; null: none.
   Context* parent() const noexcept { return parent_; }
-  // Reports call the next three functions on the home executor. They give the coroutine (null for a scope or group),
-  // the operation that its chain waits for, and the contexts below this one.
+  // The next three functions are for reports, which call them on the home executor. code() is the coroutine (null for a
+  // scope or group), leaf() is the operation that its chain waits for, and each_below() visits the contexts below this
+  // one.
   const void* code() const noexcept { return code_; }
   const Leaf* leaf() const noexcept { return leaf_; }
   template <class F>
@@ -131,7 +132,7 @@ class StopToken {
 class StopSource {
  public:
   StopSource() noexcept { context_.open_source(); }
-  // Call it on the home executor; other threads post a Job that calls it. Idempotent.
+  // Call request_stop() on the home executor; other threads post a Job that calls request_stop(). Idempotent.
   void request_stop(Code reason = Code::Cancelled) noexcept { context_.stop(reason); }
   bool stop_requested() const noexcept { return context_.is_stopped(); }
   StopToken token() const noexcept { return StopToken(context_); }

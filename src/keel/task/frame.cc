@@ -19,7 +19,7 @@ struct Trampoline::State {
   bool ended_here = false;   // The frame that was being started ended without suspending.
   bool draining = false;
   int deferring = 0;
-  Job* woken = nullptr;  // The woken leaves, oldest first. The trampoline further down the stack resumes them.
+  Job* woken = nullptr;  // The woken leaves, oldest first. The trampoline further down the stack resumes the leaves.
   Job* woken_last = nullptr;
 };
 
@@ -188,7 +188,7 @@ void Frame::scopes_joined() noexcept {
   end_after_scopes();
 }
 
-// This frame has ended after it had suspended: notifies the waiting frame, on that frame's executor.
+// Called when this frame has ended after it had suspended: notifies the waiting frame, on that frame's executor.
 void Frame::settle() noexcept {
   Executor* here = Executor::current();
   Executor* there = nullptr;

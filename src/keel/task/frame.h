@@ -150,7 +150,7 @@ class Frame : public Job {
   // Called when the body has ended, with its outcome.
   void set_value() noexcept { outcome_ = Outcome::Value; }
   void set_error(Error&& error) noexcept;
-  void set_exception() noexcept;  // Call it in a catch block: stores Error::from_exception().
+  void set_exception() noexcept;  // Stores Error::from_exception(); call this in a catch block.
 
  private:
   friend class Trampoline;

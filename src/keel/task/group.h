@@ -12,9 +12,10 @@
 // Errors:  all() fails with the first error, after the other tasks were stopped and waited for. any() fails with the
 //          first error if all tasks failed, and with Cancelled or DeadlineExceeded if the group was stopped.
 // Dropped: the values that the other tasks of any(), or the successful tasks of a failed all(), yielded before the end
-//          of the group. A result for which a task of the group was still waiting is not lost: a Channel keeps the
-//          value, and a Semaphore the permit, that it gave to a task that had not continued yet. A bug (base/bug.h)
-//          among the dropped errors is logged and counted (observe/unhandled.h).
+//          of the group. A result for which a task of the group was still waiting is not lost: if a Channel had given
+//          the task a value, or a Semaphore had given it a permit, and the task had not continued yet, the value or the
+//          permit is given back. A bug (base/bug.h) among the dropped errors is logged and counted
+//          (observe/unhandled.h).
 // Cancel:  all tasks of the group are stopped and waited for.
 // Threads: the loop where the awaiting task began.
 // Cost:    no coroutine frame besides those of the tasks.

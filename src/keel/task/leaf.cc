@@ -21,7 +21,7 @@ void Leaf::wait() noexcept {
   context.leaf_ = this;
   if (here != nullptr) waiting_.since = here->turn_time();
   registered_ = true;
-  // The start() of this leaf may have caused the stop.
+  // The start() of this leaf may have caused the stop; the operation is then cancelled here.
   if (when_stopped_ == WhenStopped::IsRefused && context.is_stopped()) [[unlikely]] {
     Trampoline::Deferring deferring;
     cancel_now();

@@ -89,15 +89,16 @@ class Leaf {
       : waiting_{cancel, Instant()}, when_stopped_(when_stopped) {}
   ~Leaf() = default;
 
-  // Call it when the operation is complete: the task continues. The leaf may have been destroyed when wake() returns.
+  // Call wake() when the operation is complete: the task continues. The leaf may have been destroyed when wake()
+  // returns.
   void wake() noexcept;
-  // Completes the operation on `executor`. Call it in suspended(): a leaf such as ResumeOn may define suspended()
+  // Completes the operation on `executor`. Call wake_on() in suspended(), which a leaf such as ResumeOn may define
   // instead of calling wake() later.
   void wake_on(Executor& executor) noexcept;
   bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
   // The context of the awaiting task; set from start() on.
   Context& context() const noexcept;
-  // The place of the await; also set from start() on.
+  // The place of the await; like context(), it is set from start() on.
   std::source_location place() const noexcept;
 
  private:
@@ -111,8 +112,8 @@ class Leaf {
   };
   union {
     WhileWaiting waiting_;
-    // The job is posted, or put into the trampoline's queue, when the operation is complete. It is the first member, so
-    // that a Leaf and its Job have the same address.
+    // The job is posted, or put into the trampoline's queue, when the operation is complete. The job is the first
+    // member, so that a Leaf and its Job have the same address.
     Job job_;
   };
   const Kind* kind_ = nullptr;

@@ -21,7 +21,7 @@ bool ResumeOn::suspended() noexcept {
     wake_on(target_);
     return true;
   }
-  // Set before the post, because this object may be destroyed once it is posted.
+  // outcome_ is set before the post, because this object may be destroyed as soon as the post is made.
   outcome_ = Outcome::Full;
   return try_wake_on(*pool_, priority_);
 }

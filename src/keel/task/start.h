@@ -32,8 +32,9 @@ namespace keel {
 
 // The stop source, deadline and span of a task.
 struct StartOptions {
-  // Inherited by everything that the task awaits. After the deadline no operation begins, but no timer is started: to
-  // end an operation that is already waiting, the code that set the deadline has to call stop(), as with_timeout does.
+  // Everything that the task awaits inherits the deadline. After the deadline no operation begins, but no timer is
+  // started: to end an operation that is already waiting, the code that set the deadline has to call stop(), as
+  // with_timeout does.
   Instant deadline = Instant::never();
   StopSource* stop = nullptr;  // Stops the task together with other tasks.
   // The span of the task's work; the span must outlive the task. Null: the span of the parent context is used.
@@ -94,10 +95,10 @@ class Start : public StartCore {
     return begin_held(&parent, {.deadline = deadline}, done);
   }
 
-  // Returns the held task, which was not started.
+  // Returns the held task, which has not been started.
   Task<T> release() noexcept { return Task<T>(static_cast<Promise<T>&>(give_back())); }
 
-  // Call it once, after the task has ended: returns the result and frees the frame.
+  // Returns the result and frees the frame; call this function once, after the task has ended.
   Result<T> take() noexcept {
     KEEL_CHECK(has_ended(), "a result can be taken only once, after its task has ended");
     Result<T> result = static_cast<Promise<T>*>(frame())->take_result();

@@ -138,7 +138,7 @@ struct NamedTask {
 };
 template <class T>
 struct NamedResult {
-  static_assert(is_never<T>, "await a named Result as std::move(result)");
+  static_assert(is_never<T>, "to await a named Result, write co_await std::move(result)");
 };
 
 }  // namespace internal
@@ -396,7 +396,7 @@ class AnyTaskAwait {
 
 }  // namespace internal
 
-// The part of a task's promise that does not depend on its type.
+// The part of a task's promise that does not depend on the type of the task's value.
 class PromiseCore : public Frame {
  public:
   struct Final {
@@ -520,7 +520,7 @@ class Promise final : public PromiseCore {
   void return_value(U&& value) {
     emplace(std::forward<U>(value));
   }
-  // Templates, so that `co_return {…}` means a T.
+  // These functions are templates, so that the braces in `co_return {…}` make a T.
   template <std::same_as<Result<T>> R>
   void return_value(R&& result) {
     if (result.has_value()) {

@@ -33,10 +33,10 @@ class Waiting : public Leaf, public Link {
   Waiting() noexcept : Leaf(&cancel) {}
   ~Waiting() = default;
 
-  // Call it in start(): appends the task to `list` and returns false; start() returns this value, because the task has
-  // to wait.
+  // Appends the task to `list` and returns false; call this function in start(), and return its value there, because
+  // the task has to wait.
   bool wait_in(WaitList& list) noexcept;
-  // Call it in take(): returns an error if the wait was cancelled.
+  // Returns an error if the wait was cancelled; call this function in take().
   Result<> taken() const noexcept {
     if (cancelled_) return fail(Code::Cancelled, "a wait was cancelled");
     return {};

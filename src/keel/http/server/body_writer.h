@@ -22,11 +22,11 @@
 //            If the body fails before the task has first waited, no byte has been sent, and the client gets the
 //            response for a handler that ends with this error (problem.h). If the body fails later, the connection is
 //            aborted, because there is no other way to tell the client about the failure.
-// Cancel:    the task is stopped when the server stops, and when the client disconnects, receives no bytes for
-//            Limits::send_timeout, receives more slowly than Limits::send_rate_min, or, after it has stopped sending,
-//            is sent no bytes for Limits::idle_timeout. The task has no deadline: Limits::request_timeout applies only
-//            until the head of the response is ready. After a cancelled write, it is unknown how many of its bytes are
-//            queued.
+// Cancel:    the task is stopped when the server stops, when the client disconnects, when the client receives no bytes
+//            for Limits::send_timeout or receives more slowly than Limits::send_rate_min, and when a client that has
+//            stopped sending is sent no bytes for Limits::idle_timeout. The task has no deadline:
+//            Limits::request_timeout applies only until the head of the response is ready. After a cancelled write, it
+//            is unknown how many of its bytes are queued.
 // Threads:   the worker. Only one task may write at a time; a write by a second task is a Bug (base/bug.h).
 // Cost:      bytes are copied once; in steady state, no memory is allocated from the heap.
 
@@ -77,7 +77,7 @@ class BodyWriter {
                    std::source_location place = std::source_location::current()) {
     return trailers_.add(name, value, place);
   }
-  // The number of bytes that were queued so far, counted before the transforms.
+  // The number of bytes that have been queued so far, counted before the transforms.
   std::uint64_t written() const noexcept { return transforms_ == nullptr ? queued_ : transformed_; }
 
  private:

@@ -5,7 +5,7 @@
 //   Task<Response>                 may suspend. A lambda that captures and returns a Task does not compile: what it
 //                                  captured would be gone after the first suspension.
 // A handler cannot copy a Request or take it by value, because everything in it is valid only until the response has
-// been made. A handler that needs a text for a longer time copies it.
+// been made. To use a text of the Request later, a handler copies the text.
 //
 // Lifetime: an object whose member function is a handler must outlive the router.
 // Threads:  every worker calls the same handler; the handler has to protect data that it shares between requests.

@@ -10,12 +10,12 @@
 //   RequireKey require_key;  router.use(require_key);                        // it outlives the router
 //   router.use(http::SecurityHeaders());                                     // or the router keeps it
 //
-// A middleware may have only one of the two members. The first form needs no coroutine: a synchronous handler stays
-// synchronous. after() runs for each middleware whose before() let the request pass, in reverse order, whatever the
-// response is: a handler's error, its exception and an exceeded deadline have already become problem documents
-// (problem.h). If the task of a streamed body fails before the head was sent, after() runs again, on the problem
-// document that replaces the response, unless the handler is synchronous and a value was kept with Request::set(): that
-// value no longer exists.
+// A middleware of the first form may have only one of before() and after(). The first form needs no coroutine: a
+// synchronous handler stays synchronous. after() runs for each middleware whose before() let the request pass, in
+// reverse order, whatever the response is: a handler's error, its exception and an exceeded deadline have already
+// become problem documents (problem.h). If the task of a streamed body fails before the head was sent, after() runs
+// again, on the problem document that replaces the response, unless the handler is synchronous and a value was kept
+// with Request::set(): that value no longer exists.
 //
 // Middleware of the second form wraps the rest of the chain, and may await:
 //
@@ -43,7 +43,7 @@
 //   }
 //
 // After a rejection, the connection continues if the rest of the body is at most 256 KiB and arrives within
-// Limits::body_timeout: this rest is dropped. If the rest of the body is larger than that, or if the client has not
+// Limits::body_timeout: this rest is dropped. If the rest of the body is larger than 256 KiB, or if the client has not
 // begun to send the body, the connection ends. The handler's time limit (request_timeout) begins when the body is
 // complete; middleware of the second form has request_timeout plus body_timeout.
 //
@@ -128,9 +128,9 @@ class Middleware {
       constexpr bool is_hook = internal::ActsBefore<C> || internal::ActsAfter<C>;
       constexpr bool is_around = internal::ActsAround<C>;
       static_assert(is_hook || is_around,
-                    "a middleware must have before(http::Request&) that returns std::optional<http::Response>, or "
-                    "after(http::Request&, http::Response&), or be callable with (http::Request&, http::Next), with "
-                    "Next by value, and return Task<http::Response>");
+                    "a middleware must have one of these: before(http::Request&), returning "
+                    "std::optional<http::Response>; after(http::Request&, http::Response&); or a call operator "
+                    "(http::Request&, http::Next), taking Next by value and returning Task<http::Response>");
       static_assert(is_hook || !is_kept || internal::IsKeptAround<C>,
                     "a middleware that returns a Task must be a function, or a named object that outlives the router, "
                     "because the captures of a lambda are gone after the first suspension");

@@ -304,8 +304,8 @@ std::uint32_t PathTree::follow(std::uint32_t node, std::string_view run) {
   }
 }
 
-// Splits `node`: the node keeps the first `at` bytes of its text, and the remaining text becomes its child, with the
-// nodes that follow.
+// Splits `node`: the node keeps the first `at` bytes of its text; a new child gets the remaining text, and the nodes
+// that follow.
 void PathTree::split(std::uint32_t node, std::uint32_t at) {
   Node behind = nodes_[node];
   nodes_[node] = Node();

@@ -18,10 +18,10 @@
 //   int    digits, perhaps after a '-', in the range of 64 bits
 //   slug   letters, digits, '-' and '_'; at most 255 bytes
 //
-// Escapes: the path is first divided at its slashes. Each segment is then decoded once, to compare it with literals and
-//          types: "/%75sers/%37" matches like "/users/7"; "%2F" is a byte of a segment and never a separator; "%2525"
-//          means "%25". The values of parameters are returned as sent; decode a value once, when you use it. (The
-//          parser has already rejected "%00" and malformed escapes.)
+// Escapes: the path is first divided at its slashes, while it is still encoded. Each segment is then decoded once, to
+//          compare it with literals and types: "/%75sers/%37" matches like "/users/7"; "%2F" is a byte of a segment and
+//          never a separator; "%2525" means "%25". The values of parameters are returned as sent; decode a value once,
+//          when you use it. (The parser has already rejected "%00" and malformed escapes.)
 //
 // Dot segments: dot segments are not resolved. RFC 3986 §5.2.4 requires the client to remove dot segments before it
 // sends the request. A dot segment that arrives is treated as an ordinary segment, so "/a/../b" is never "/b", and a

@@ -176,7 +176,8 @@ std::string_view Request::raw_path_param(std::string_view name, std::source_loca
 
 Result<std::string_view> Request::path_text(std::string_view name, std::source_location place) {
   const auto raw = match_.params.find(name);
-  // The bug is returned, not thrown: when an error is awaited, a Scope first ends its children (task/scope.h).
+  // The bug is returned, not thrown: a Scope ends its children before an awaited error is passed upward, but it cannot
+  // do so for an exception (task/scope.h).
   if (!raw) return Error::from_bug(Bug(no_such_parameter(name), place));
   return uri::percent_decode(*raw, *arena_);
 }

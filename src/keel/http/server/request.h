@@ -99,12 +99,12 @@ class Request {
   // returns the body. Until whole_body() or the handler is called, the server receives only the part of the body that
   // arrived with the head, and a client that waits for 100 (Continue) does not get the 100. Errors: those of
   // read_body(), and ResourceExhausted (503) when the memory limit for all bodies, or for the bodies of this client, is
-  // reached. A call on a route that streams its body is a Bug.
+  // reached. A call of whole_body() on a route that streams its body is a Bug.
   Task<std::string_view> whole_body(std::source_location place = std::source_location::current());
   // `co_await request.read_body()` returns the next piece of the body when it has arrived; the piece is valid until the
   // next read, and an empty chunk means the end of the body. On a route that does not stream its body, the first read
-  // returns the whole body, and the next read returns an empty chunk. In middleware, a read is a Bug, as for body().
-  // body_reader.h has the errors and the other rules.
+  // returns the whole body, and the next read returns an empty chunk. A read in middleware is a Bug, as is a call of
+  // body() there. body_reader.h has the errors and the other rules.
   BodyRead read_body(std::source_location place = std::source_location::current()) {
     if (is_before_body_) [[unlikely]]
       reject_early_read("read_body()", place);
@@ -153,7 +153,7 @@ class Request {
   }
 
   // Keeps a copy of `value` with the request, for code that runs later, for example for the handler after a middleware.
-  // Values of different types are kept side by side, as are values with different `by` (an address that identifies the
+  // A value replaces an earlier one only if both have the same type and the same `by` (an address that identifies the
   // code that keeps the value); get() finds the value that was set last.
   template <class T>
   void set(const T& value, const void* by = nullptr) {
@@ -182,9 +182,9 @@ class Request {
   // address, unless the proxy has named it.
   const Address& peer();
   // The client's address, the scheme and the host, as reported by trusted proxies (ServerOptions::trusted_proxies and
-  // ::believed; forwarded.h). If a fact is not reported, it is taken from the connection or the head: the peer, the
-  // connection's scheme ("https" over TLS), the host in the head. The first call of client_address(), scheme() or
-  // host() determines all three values.
+  // ::believed; forwarded.h). If the proxies do not report a fact, it is taken from the connection or the head: the
+  // client's address is that of the peer, the scheme is that of the connection ("https" over TLS), and the host is that
+  // of the head. The first call of client_address(), scheme() or host() determines all three values.
   const Address& client_address() { return origin().client; }
   std::string_view scheme() { return origin().scheme; }
   std::string_view host() { return origin().host; }
@@ -225,7 +225,7 @@ class Request {
     const void* value;
     const Note* next;
   };
-  struct AfterBody {  // Kept with a request when its body has been collected.
+  struct AfterBody {  // A value that is kept with a request when its body has been collected.
     std::string_view trailers;
   };
   template <class T>
@@ -278,7 +278,7 @@ class Request {
   const Arrival* arrival_ = nullptr;
   // After the first call of peer(), points into the arena, or to the connection's Introduction (introduction.h).
   const Address* peer_ = nullptr;
-  const Origin* origin_ = nullptr;  // Points into the arena after the first call of origin().
+  const Origin* origin_ = nullptr;  // Null until the first call of origin(); the Origin is in the arena.
   std::string_view id_;
 };
 

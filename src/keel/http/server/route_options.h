@@ -35,9 +35,9 @@ struct RouteOptions {
   // OPTIONS has as well.
   // Empty: any type. A request without a body is accepted.
   std::vector<std::string> consumes = {};
-  // Media types that the route can produce, in the order of preference. If Accept allows none of them, the response is
-  // a 406 that lists them. If Accept allows at least one type, Request::accepted_type() returns the best type, and the
-  // response has Accept in Vary.
+  // Media types that the route can produce, in the order of preference. If Accept allows none of these types, the
+  // response is a 406 that lists the types. If Accept allows at least one type, Request::accepted_type() returns the
+  // best type, and the response has Accept in Vary.
   // Empty: Accept is ignored.
   std::vector<std::string> produces = {};
   // Whether the handler of PUT supports Content-Range. If false, a PUT with Content-Range is rejected with 400, because

@@ -59,7 +59,7 @@ struct Router::Route {
   bool negotiates;  // Whether negotiate() must be called before the handler.
   // The middleware that was in use when the route was added, outermost first.
   Links links;
-  Links own;  // The synchronous middleware in `links`, which also runs for the router's own responses.
+  Links own;  // The synchronous part of `links`; it also runs for the router's own responses.
   // The number of synchronous links before the first link that awaits.
   std::uint32_t leading = 0;
   Handler inner;
@@ -370,7 +370,7 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
       request.match_.told = &options;
       return &unsupported_type_;
     }
-    // A compressed body has one of the accepted types only after it is decoded.
+    // A compressed body has one of the accepted types only after it is decoded, which the router does not do.
     std::string_view codings = request.header_list("Content-Encoding").value_or(std::string_view());
     for (std::string_view coding; next_element(codings, coding);) {
       if (!coding.empty() && !equals_ignore_case(coding, "identity")) return &unsupported_coding_;

@@ -18,21 +18,21 @@
 //
 // A route for GET also serves HEAD. The response to OPTIONS has Allow; for "OPTIONS *", Allow lists the methods of all
 // routes. If the path has no handler for the method, the response is 405 with Allow; for an unknown path, the response
-// is 404, and for an unknown method, 501. If a route names the types that it consumes or produces, the router responds
-// with 415 or 406 before the handler runs (route_options.h).
+// is 404; for an unknown method, the response is 501. If a route names the types that it consumes or produces, the
+// router responds with 415 or 406 before the handler runs (route_options.h).
 //
 // The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *", the
 // router's responses pass through the middleware of the router, but not through the middleware of its groups. A 406 or
-// 415 of the router passes through the middleware of the route. A 405 of the router and its response to OPTIONS pass
-// through the middleware of one route: the route for the method in Access-Control-Request-Method or, without that
+// 415 of the router passes through the middleware of the route. The router's 405 and the router's response to OPTIONS
+// pass through the middleware of one route: the route for the method in Access-Control-Request-Method or, without that
 // field, the first route that was added for the path.
 //
 // Lifetime: objects whose member functions are handlers outlive the router; the router outlives the servers that use
 //           it, and must not change while they use it.
 // Threads:  add all routes before a server starts; matching is const and may run on every worker.
-// Errors:   a pattern that is malformed, that matches the same paths as another pattern with the same method, or that
-//           names a parameter differently, is a bug and aborts; the message names both routes and the places where they
-//           were added.
+// Errors:   a pattern is a bug and aborts if it is malformed, if it matches the same paths as another pattern with the
+//           same method, or if it gives a parameter another name than an existing pattern does; the message names both
+//           routes and the places where they were added.
 // Cost:     matching a request and adding a route are O(size of the path), for any number of routes.
 
 #pragma once
@@ -232,7 +232,7 @@ class Router : public Routes<Router> {
   std::vector<Host*> hosts_;
   // Maps the host and the pattern, as written, to the index of the path in paths_.
   LiteralTable patterns_;
-  std::vector<Path*> paths_;             // Indexed by the ids in the trees.
+  std::vector<Path*> paths_;             // The index is the id of the path in the trees.
   std::vector<Route*> routes_;           // Indexed by route.
   std::vector<const Middleware*> kept_;  // All middleware.
   Links links_;                          // The middleware of routes that are added next.

@@ -190,8 +190,8 @@ void Server::stop() {
     if (!state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   }
   KEEL_CHECK(is_drained(), "the loop must run until its server has drained");
-  // A scrape for another server of this registry may still run. When reset() returns, no thread is inside stats(), but
-  // the jobs that a call of stats() has posted to the workers must still run.
+  // A scrape for another server of this registry may be running now. When reset() returns, no thread is inside stats(),
+  // but the jobs that a call of stats() has posted to the workers must still run.
   state_->metrics.reset();
   if (state_->runtime != nullptr && !state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   state_->workers.clear();

@@ -91,8 +91,9 @@ struct Limits {
   std::size_t pipeline_bytes_max = 64 * 1024;
   // The maximum number of connections of a server; each worker has an equal share. At the limit, the connections that
   // have waited longest are closed to make room. A connection can be closed if it has waited at least 1 s for a
-  // request. If it waits for the rest of a head, 1 s or a quarter of header_timeout is enough, whichever is shorter. If
-  // no connection can be closed, accepting stops, and new connections wait in the kernel's queue.
+  // request. A connection that waits for the rest of a head can be closed after 1 s or a quarter of header_timeout,
+  // whichever is shorter. If no connection can be closed, accepting stops, and new connections wait in the kernel's
+  // queue.
   std::uint32_t connections_max = 10'000;
   // The maximum number of connections of one client address; each worker has an equal share, and further connections
   // are reset. 0: one public address may use at most half of connections_max, and other addresses have no limit.
@@ -116,8 +117,8 @@ struct Limits {
   // closed without a response. This timeout also limits how long a streamed response may send nothing to a client that
   // has stopped sending, because this client may have disconnected; after this time, the response's task is stopped.
   Duration idle_timeout = 60_s;
-  // If the peer has received none of the sent bytes for this time, the connection is reset. Sent bytes that are still
-  // in the kernel also count, even while the connection is idle or lingers.
+  // If the peer has received none of the sent bytes for this time, the connection is reset. The timeout also applies to
+  // sent bytes that are still in the kernel, even while the connection is idle or lingers.
   Duration send_timeout = 30_s;
   // TCP_USER_TIMEOUT of connections that are accepted after it is set: how long sent bytes may stay unacknowledged,
   // whatever the connection is doing, and even after the connection has been closed. This timeout is the last resort,
@@ -175,8 +176,8 @@ struct ServerOptions {
   // which the log lines continue), and its remaining time (X-Request-Deadline-Ms, which limits a handler that returns a
   // Task).
   Believed believed = {};
-  // In addition to the requested host, the sites whose pages may request an upgrade to another protocol (upgrade.h):
-  // "https://app.example.com", with the port unless it is the default of the scheme. {"*"}: every site.
+  // The sites whose pages may request an upgrade to another protocol (upgrade.h), in addition to pages of the requested
+  // host: "https://app.example.com", with the port unless it is the default of the scheme. {"*"}: every site.
   std::vector<std::string> upgrade_origins = {};
   // The value of WWW-Authenticate for a 401 that does not have this field; every 401 needs it (RFC 9110 §15.5.2).
   std::string challenge = "Bearer";
@@ -291,9 +292,9 @@ class Server {
   // router's routes(), and an element for requests without a route.
   std::vector<RouteStages> stage_times() const;
   // Bytes that the kernel holds because clients have not received them yet (SIOCOUTQ): the sum over all HTTP
-  // connections at the last count. Each call starts a new count: each worker asks the kernel about a few connections in
-  // each event-loop iteration. A server without a Runtime counts immediately if the call is on the thread of its loop.
-  // Call this function between start() and stop(), on any thread.
+  // connections at the last count. Each call starts a new count, whose result a later call returns: each worker asks
+  // the kernel about a few connections in each event-loop iteration. A server without a Runtime counts immediately if
+  // the call is on the thread of its loop. Call this function between start() and stop(), on any thread.
   std::uint64_t kernel_send_bytes() const;
   // The number of open connections on each worker, which shows how evenly they are spread.
   std::vector<std::uint64_t> connections_by_worker() const;

@@ -43,7 +43,7 @@ class Stages {
   void take_back() noexcept {
     if (every_ != 0) left_ = left_ == every_ ? 1 : left_ + 1;
   }
-  // Adds a request whose response was made, but not sent yet.
+  // Adds a request whose response has been made, but has not been sent yet.
   void add(std::size_t route, const StageClock& clock) noexcept;
   // Records how long it took to send a response.
   void add_write(std::size_t route, Duration took) noexcept;

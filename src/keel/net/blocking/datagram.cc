@@ -15,7 +15,8 @@
 namespace keel::blocking {
 namespace {
 
-void never_done(io::Op&) noexcept {}  // The operations of this file are never submitted.
+// The operations of this file are never submitted to an engine, so this function is never called.
+void never_done(io::Op&) noexcept {}
 
 Error shut_down() noexcept { return Error(Code::Cancelled, "the socket was shut down"); }
 
@@ -137,8 +138,8 @@ Result<std::size_t> DatagramSocket::send_many(std::span<const OutgoingDatagram> 
   outgoing.datagrams = datagrams.data();
   outgoing.count = static_cast<std::uint32_t>(std::min<std::size_t>(datagrams.size(), INT32_MAX));
   std::uint64_t calls = 0;
-  // Returns the number of datagrams sent, if any; when the caller sends the next datagram again, the caller gets the
-  // error.
+  // If some datagrams were sent, returns their number instead of the error; the caller gets the error when it sends the
+  // next datagram again.
   const auto ended_by = [&outgoing](Error&& why) -> Result<std::size_t> {
     if (outgoing.sent != 0) return std::size_t{outgoing.sent};
     return std::move(why);

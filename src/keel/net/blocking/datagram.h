@@ -70,8 +70,8 @@ class DatagramSocket {
   void shutdown() noexcept;
   void close() noexcept;
 
-  // Call it while the socket is open. Options of socket_options.h: those for buffers and, with UDP, those for IP,
-  // broadcast and multicast.
+  // Call set_options() while the socket is open. Options of socket_options.h: those for buffers and, with UDP, those
+  // for IP, broadcast and multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   // net/datagram.h describes join_group() and leave_group().

@@ -36,7 +36,7 @@ class Listener {
   // The address on which the listener listens, with the port that the system chose for port 0.
   Address address() const noexcept;
   // The descriptor; it may be passed to getsockopt, setsockopt and poll, and may be duplicated or inherited. The
-  // listener closes it.
+  // listener closes the descriptor.
   int native_handle() const noexcept { return fd_; }
 
  private:

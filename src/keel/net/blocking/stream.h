@@ -94,7 +94,7 @@ class Stream {
   // peer may not have received everything.
   Result<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
-  // Call it while the stream is open; see socket_options.h.
+  // Call set_options() while the stream is open; see socket_options.h.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   Address local_address() const noexcept;

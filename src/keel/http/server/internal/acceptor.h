@@ -42,7 +42,7 @@ class Acceptor {
   // Call this function when a connection has ended: there may be room for another one.
   void resume_with_room();
   // Ends listening. Before listening ends, new connections are rejected for a moment. If another process continues to
-  // listen, listening ends immediately.
+  // listen, no connection is rejected, and listening ends immediately.
   void begin_drain(Duration grace, Listening listening);
   // Ends listening immediately; connections in the kernel's queue are not accepted.
   void abort();

@@ -31,9 +31,9 @@ class Carrier {
   // Removes the head of a streamed response and the queued part of its body from the queue, so that another response
   // can replace them. Returns false if a part of the response was already sent.
   virtual bool take_back() noexcept = 0;
-  // Queues as much of `rest`, which is a part of a streamed body, as there is room for. Returns true if all of `rest`
-  // is queued, or if nothing more can be queued because the connection has ended. When there is room again, the carrier
-  // calls PendingExchange::go_on_writing().
+  // Queues the beginning of `rest`, as much as there is room for; `rest` is a part of a streamed body. Returns true if
+  // all of `rest` is queued, or if nothing more can be queued because the connection has ended. When there is room
+  // again, the carrier calls PendingExchange::go_on_writing().
   virtual bool write_body(std::string_view& rest) noexcept = 0;
   // Called when the response is complete, or when the exchange was abandoned and its task has ended. The exchange may
   // have been destroyed when this function returns.

@@ -30,7 +30,7 @@ constexpr std::uint64_t left_bytes_max = 64 * 1024;
 constexpr Duration peer_look_pause = 1_s;
 constexpr Duration peer_look_pause_in_drain = 100_ms;
 
-// Whether a request with an incomplete or invalid head seems to be a HEAD, whose response has no content.
+// Whether a request with an incomplete or invalid head seems to be a HEAD request: its response has no content.
 bool asks_for_head(std::string_view text) noexcept {
   if (text.starts_with("\r\n")) text.remove_prefix(2);  // Like the parser.
   return text.starts_with("HEAD ");
@@ -102,8 +102,8 @@ void Connection::take_by_phase(std::string_view bytes) {
   }
 }
 
-// The peer has stopped sending. If the body of a request has not arrived, the request will never be complete. Responses
-// to earlier requests may still have to be sent.
+// The peer has stopped sending. If a part of a request's body is still missing, the request will never be complete.
+// Responses to earlier requests may still have to be sent.
 void Connection::lose_request() {
   if (phase_ == Phase::Discarding) return give_up_body();
   if (phase_ != Phase::Busy) return;
@@ -450,7 +450,7 @@ void Connection::fail(std::int32_t result) {
 }
 
 // Stops sending, but reads for a while: a close while the peer still sends would cause a reset, and the peer could lose
-// the response. The connection also waits while the peer still has to receive a large part of the response.
+// the response. The connection also stays open while the peer still has to receive a large part of the response.
 void Connection::linger_or_end() {
   if ((peer_done_ || peer_closes_) && !has_much_to_read()) return abort();
   if (phase_ == Phase::Lingering) return watch();
@@ -501,7 +501,7 @@ Instant Connection::deadline_of_work() const noexcept {
     case Phase::Introduced:
       return began_ + limits.header_timeout;
     case Phase::Ending:
-      break;  // The cancelled operations complete without a timer, and a timer could outlive the connection.
+      break;  // No timer: the cancelled operations complete without one, and it could outlive the connection.
   }
   return Instant::never();
 }

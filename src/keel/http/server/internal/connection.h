@@ -226,7 +226,7 @@ class Connection final : public Link {
   bool yields_ : 1 = false;
   bool kept_ready_ : 1 = false;  // in_ may contain a complete request.
   bool is_lost_ : 1 = false;  // The peer will not receive further bytes: the connection has failed, or will be reset.
-  // A task is being started: its output is sent together with the bytes already queued.
+  // True while a task is being started: the bytes that it writes are sent together with the bytes already queued.
   bool gathers_ : 1 = false;
   // Whether a proxy introduces the connection; an Introduction is then stored directly after this object.
   bool is_introduced_ : 1 = false;

@@ -236,7 +236,7 @@ std::string_view Connection::reject_late(Exchange& exchange, std::string_view re
 // --- leaving HTTP --------------------------------------------------------------------------------------------------
 
 // The call must be the last action of the caller. Bytes that arrive before the receive has ended belong to the new
-// protocol; when the 101 has been sent as well, the connection is handed over.
+// protocol; when the receive has ended and the 101 has been sent, the connection is handed over.
 void Connection::go_on_upgrading() {
   if (transport_.is_receiving()) transport_.end_receive();
   if (transport_.is_receiving() || out_.is_sending() || yields_) return watch();

@@ -26,8 +26,8 @@ class ConnectionCarrier final : private Carrier, public PendingExchange {
   // The tasks of the exchange must have ended.
   static void free(ConnectionCarrier* carrier) noexcept;
 
-  // Notes that the head of the response begins at `at` in the queue; until let_go() is called, the head has not been
-  // sent and can be taken back.
+  // Records that the head of the response begins at `at` in the queue; until let_go() is called, the head has not been
+  // sent and can be removed from the queue.
   void keep_head(std::size_t at) noexcept { head_at_ = at; }
   void let_go() noexcept { head_at_.reset(); }
   std::optional<std::size_t> kept_head() const noexcept { return head_at_; }

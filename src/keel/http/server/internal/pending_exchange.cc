@@ -319,7 +319,8 @@ void PendingExchange::end_streaming(Result<> result) {
     }
     const Error& error = result.error();
     if (error.is_bug()) worker_.counts.bugs.add();
-    // If the request's body was rejected, the client has caused the failure, as for a response that is not streamed.
+    // If the request's body was rejected, the client has caused the failure, so the level is info, as for a response
+    // that is not streamed.
     const bool is_clients = reader_.refusal() != Status::Ok && !error.is_bug() && !error.is_from_environment();
     worker_.failures().log("the body of a response failed; its connection was reset", error,
                            is_clients ? Level::Info : Level::Error, request().route(),

@@ -61,8 +61,8 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // Adds received bytes to the body; bytes that follow the body are left in `rest`. Refused: `status` and `reason` say
   // why the body was rejected. Done: the body is complete. For any other result, the body needs more bytes.
   ChunkStep collect(std::string_view& rest);
-  // Begins an exchange whose handler reads the body: `first` is the part that has already arrived. The exchange is then
-  // due.
+  // Begins an exchange whose handler reads the body: `first` is the part that has already arrived. This call makes the
+  // exchange due: the connection then calls run_due().
   void begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
   // Begins an exchange whose body is collected after middleware has accepted the request.
   void begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
@@ -168,7 +168,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   bool abandoned_ = false;
   bool has_waited_ = false;     // Whether one of the exchange's tasks has been suspended.
   Status status_ = Status::Ok;  // For a streamed body: the status of its response.
-  // The time by which the body must be complete; when the body is complete, the deadline of the task.
+  // Until the body is complete: the time by which it must be complete; afterwards: the deadline of the task.
   Instant until_;
   // Decodes the body if it is collected before the handler starts.
   BodyDecoder decoder_;

@@ -5,8 +5,8 @@
 namespace keel::http {
 namespace {
 
-// After several consecutive late requests, up to this many following requests are assumed to be equally late, because
-// asking the kernel for each of them costs a tenth of what a rejection costs.
+// After several consecutive late requests, up to this many following requests are assumed to be equally late, and the
+// kernel is not asked when they arrived: for each of them, asking costs a tenth of what a rejection costs.
 constexpr int late_unasked_max = 7;
 
 }  // namespace

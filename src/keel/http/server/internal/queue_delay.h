@@ -1,13 +1,13 @@
 // keel/http/server/internal/queue_delay.h — measures how long requests have waited for their worker, and decides which
 // requests are rejected because they waited too long (admission.h).
 //
-// Internal to http. A QueueDelay also records until what time the worker has worked in this event-loop iteration, and
-// how much computing time a request of each route costs.
+// Internal to http. A QueueDelay also records the time until which the worker has been busy in this event-loop
+// iteration, and the computing time that a request of each route costs.
 //
 // The cost of a request is measured as the time since the end of the previous request; this time is known without
-// another clock read, but may include other work. Therefore the value shows only which routes may be costly. Requests
-// of a route that may be costly are measured from their own start, and are rejected only if the measurements confirm
-// that the route is costly.
+// another clock read, but may include other work. Therefore the value shows only which routes may be costly. If a route
+// may be costly, each of its requests is measured from the request's own start; a request is rejected only if these
+// measurements confirm that the route is costly.
 //
 // Threads: the worker.
 // Cost:    a few comparisons for each request; a clock read if its route may be costly; and a system call if the
@@ -28,7 +28,7 @@ namespace keel::http {
 
 class QueueDelay {
  public:
-  // The numbers of routes must be less than `routes`; `loop` must outlive this object.
+  // Every route number must be less than `routes`; `loop` must outlive this object.
   QueueDelay(io::Loop& loop, std::size_t routes) : loop_(loop), costs_(routes) {}
 
   // Records the work on a request of `route`; the work ended at `now`. The work began at the call of begins() or, if
@@ -56,9 +56,9 @@ class QueueDelay {
   // Whether the route is costly, so that its requests may be rejected.
   bool is_costly(std::uint32_t route) const noexcept { return cost_ns(route) >= admission_cost_min.count_ns(); }
   // Whether a request is rejected because it has waited for more than `most`. Call this function only after begins(),
-  // and only for a request of a costly route. The request arrived on `fd`. The time before `since` does not count,
-  // because the request's own connection was not ready for the request until then. `delay` is set to the time that the
-  // request has waited.
+  // and only for a request of a costly route. The request arrived on `fd`. The time before `since` is not counted as
+  // waiting, because the request's own connection was not ready for the request until then. `delay` is set to the time
+  // that the request has waited.
   bool rejects(int fd, Instant since, Duration most, Duration& delay) noexcept;
   bool is_overloaded() const noexcept { return admission_.is_overloaded(); }
 

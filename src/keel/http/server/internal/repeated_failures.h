@@ -5,11 +5,12 @@
 // thousands of lines per second.
 //
 // Two failures have the same reason if their message, error code, errno, route, statement and place are the same. Among
-// failures with the same reason, an error whose text differs from all earlier texts in more than its numbers is logged
-// in full too; this applies to the first texts_max texts. Failures below level warn, which clients can cause, are not
-// counted but logged one by one.
+// failures with the same reason, each of the first texts_max different error texts is logged in full as well; texts
+// that differ only in their numbers are treated as the same text. Failures below level warn, which clients can cause,
+// are not counted but logged one by one.
 //
-// Threads: the worker. If a middleware has moved its task to another thread, each failure on that thread is logged.
+// Threads: the worker. If a middleware has moved its task to another thread, each failure on that thread is logged,
+//          even one that repeats an earlier failure.
 // Lifetime: the loop and the logger outlive this object; stop() must be called before this object is destroyed.
 // Cost:    nothing until a request fails. A failure that is only counted allocates nothing.
 
@@ -42,7 +43,7 @@ class RepeatedFailures {
   RepeatedFailures(io::Loop& loop, const log::Logger& log) noexcept : loop_(loop), log_(log) {}
   RepeatedFailures(const RepeatedFailures&) = delete;
 
-  // Logs `error` with `fields`, or only counts it. `message` must be a string literal.
+  // Logs `error` with `fields`, or only counts it if it repeats an earlier failure. `message` must be a string literal.
   template <class... F>
   void log(log::Message message, const Error& error, std::string_view route, const F&... fields) {
     log(message, error, log::Failure::level_of(error), route, fields...);
@@ -53,8 +54,8 @@ class RepeatedFailures {
     log::Failure(error, level).log(log_, message, fields..., log::field("route", route));
   }
 
-  // Logs the counts that were not logged yet. Failures are still counted afterwards, but are reported only by another
-  // stop().
+  // Logs the counts that have not been logged yet. Failures after this call are still counted, but the new counts are
+  // logged only by another call of stop().
   void stop() noexcept;
 
  private:

@@ -33,8 +33,8 @@ namespace keel::http {
 
 class RequestLog {
  public:
-  // `metrics` may be null. The numbers of routes must be less than `routes`. The objects to which the arguments refer
-  // must outlive this object.
+  // `metrics` may be null. Every route number must be less than `routes`. The objects to which the arguments refer must
+  // outlive this object.
   RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<SingleWriterCounter>& counts,
              ServerMetrics* metrics, std::size_t routes);
 
@@ -43,8 +43,8 @@ class RequestLog {
   const Stages& stages() const noexcept { return stages_; }
   void set_access_log(bool access_log) noexcept { access_log_ = access_log; }
 
-  // Records that a request of `route` was responded to with a body of `bytes` bytes; for a streamed body, call it at
-  // the end.
+  // Records that a request of `route` got a response with a body of `bytes` bytes; for a streamed body, call this
+  // function when the body has ended.
   [[gnu::always_inline]] void responded(Request& request, std::uint32_t route, Status status, std::size_t bytes,
                                         Instant now);
   // Records that bytes from `remote` were rejected before they formed a request. `id` is the X-Request-Id of the

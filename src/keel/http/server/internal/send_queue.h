@@ -28,7 +28,7 @@ class SendQueue : protected io::Send {
  public:
   explicit SendQueue(Done is_sent) noexcept : io::Send(is_sent) {}
 
-  // Bytes that were not passed to the engine yet; append further bytes to them.
+  // Bytes that have not been passed to the engine yet; append further bytes to them.
   Buffer& waiting() noexcept { return waiting_; }
   std::size_t size() const noexcept { return waiting_.size(); }
   bool is_empty() const noexcept { return waiting_.empty(); }
@@ -62,7 +62,8 @@ class SendQueue : protected io::Send {
     return sent_before_ + sent > bytes_max && unread(transport) > bytes_max;
   }
 
-  // The time by which the peer must have received some of the sent bytes, or at which its rate has to be checked.
+  // The time by which the peer must have received some of the sent bytes, or the time of the next check of its rate,
+  // whichever is earlier.
   Instant deadline(const Limits& limits) const noexcept {
     if (!pending) return Instant::never();
     const Instant at = began_ + limits.send_timeout;
@@ -97,7 +98,7 @@ class SendQueue : protected io::Send {
  private:
   Buffer waiting_;
   Buffer flight_;    // Bytes that are being sent.
-  Buffer attached_;  // A large body, which is sent after flight_, or after the waiting bytes.
+  Buffer attached_;  // A large body: it follows the waiting bytes, and is sent together with them.
   iovec parts_[2];   // iov_base of the second part is null unless attached_ is being sent.
   Instant began_;
   // How many bytes had been sent when the time limit of the send last started (the low 32 bits).

@@ -196,7 +196,7 @@ class ServerWorker {
   Acceptor acceptor_;
   Shares shares_;
   HeldMemory held_;
-  std::optional<ClientTable> clients_;  // Made when the first client to which a limit applies connects.
+  std::optional<ClientTable> clients_;  // Empty until a client to which a limit applies connects.
   Duration grace_ = Duration::forever();
   Event draining_;
   bool closed_ = false;
