@@ -21,8 +21,8 @@ struct Module {
 };
 using Graph = std::map<std::string, Module>;
 
-// Reads lines `module: modules it uses` and `module tests: modules only its tests use`; '#' begins a comment line. Any
-// other line or a repeated module adds an entry to `problems`.
+// Reads lines `module: modules it uses` and `module tests: modules only its tests use`; '#' begins a comment line. A
+// line of another form, or a repeated module, adds an entry to `problems`.
 Graph parse_layers(const std::vector<std::string>& lines, std::vector<std::string>& problems);
 
 // "http/server" for "src/keel/http/server/internal/exchange.h" and for "keel/http/server/router.h", "http" for

@@ -22,7 +22,8 @@ const std::vector<std::string>& files() {
     std::vector<std::string> paths;
     const std::filesystem::path top = KEEL_SOURCE_DIR;
     for (auto at = std::filesystem::recursive_directory_iterator(top); at != std::filesystem::end(at); ++at) {
-      // A name is left out only at the top, because below it the same name may be a module, such as src/keel/data.
+      // A name is left out only in the top folder: in a folder below, the same name may be a module, as in
+      // src/keel/data.
       if (at.depth() == 0 && is_left_out(at->path().filename().string())) {
         if (at->is_directory()) at.disable_recursion_pending();
         continue;

@@ -89,7 +89,7 @@ class Channel {
           if (value_.has_value()) channel_.put_back(*value_);
           return fail(Code::Cancelled, "a wait was cancelled");
         }
-        // The channel is closed, but a cancelled receive may have returned a value.
+        // The channel is closed, but a cancelled receive may have returned a value to it.
         if (!value_.has_value()) value_ = channel_.get();
       }
       return std::move(value_);

@@ -112,8 +112,8 @@ class Frame : public Job {
   bool has_error() const noexcept { return outcome_ == Outcome::Failed; }
   Error& error() noexcept { return error_; }
   Context& context() const noexcept { return *context_; }
-  // An address inside the coroutine's own function, which identifies it (base/stack.h). Must not be called at the final
-  // suspension.
+  // An address inside the coroutine's own function; the address identifies the function (base/stack.h). Must not be
+  // called at the final suspension.
   const void* code() const noexcept { return *static_cast<void* const*>(handle().address()); }
   // The frame that awaits this frame; null: plain code started this frame.
   const Frame* awaiting() const noexcept { return up_is_frame_ ? static_cast<const Frame*>(up_) : nullptr; }

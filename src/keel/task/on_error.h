@@ -11,7 +11,7 @@
 // codes, nest two calls; the code of the inner call is checked first.
 //
 // Result:   the result of the awaited task or operation; if that result is an error with `code`, the error `instead`
-//           replaces it. Errors with other codes are passed on.
+//           replaces it. An error with a code other than `code` is passed on.
 // Lifetime: awaited in the expression that makes it.
 // Cancel:   as for the awaited task or operation.
 // Cost:     a frame from the thread's pool; nothing for a Result.

@@ -46,8 +46,8 @@ class LiteralTable {
   bool place(std::size_t bucket);
   void rebuild();
 
-  // Bit n is set if some key has a size of n modulo 64; with this, most texts of other sizes are excluded without a
-  // lookup.
+  // Bit n is set if the size of some key, modulo 64, is n. Most texts whose size is not that of a key are thus excluded
+  // without a lookup.
   std::uint64_t sizes_ = 0;
   std::uint64_t salt_ = 1;
   // One displacement for each bucket; the number of buckets is a power of two, half the number of slots.

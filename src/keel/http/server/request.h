@@ -174,7 +174,8 @@ class Request {
     return nullptr;
   }
 
-  // Values of other types are not copied: their owner has to keep them alive, and lends them with LentValue.
+  // Values that are not trivially copyable are not copied: their owner has to keep them alive, and lends them with
+  // LentValue.
 
   // The peer of the connection: the client, or the proxy in front of the server, or the address that the proxy has
   // named (ServerOptions::proxy_protocol; empty if the proxy has named no address). The address includes the port; the

@@ -139,15 +139,15 @@ class Response {
     header(name, value);
     return std::move(*this);
   }
-  // Announces the length of the whole body of a stream(); the stream's task must write exactly this many bytes. For any
-  // other response, the call is a Bug (base/bug.h).
+  // Announces the length of the whole body of a stream(); the stream's task must write exactly this many bytes. The
+  // call is a Bug (base/bug.h) if the response is not a stream().
   Response& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) &;
   Response&& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) && {
     length(bytes, place);
     return std::move(*this);
   }
-  // For an upgrade(): allows pages of every origin to request the upgrade (upgrade.h). For any other response, the call
-  // is a Bug (base/bug.h).
+  // For an upgrade(): allows pages of every origin to request the upgrade (upgrade.h). The call is a Bug (base/bug.h)
+  // if the response is not an upgrade().
   Response& any_origin(std::source_location place = std::source_location::current()) &;
   Response&& any_origin(std::source_location place = std::source_location::current()) && {
     any_origin(place);
@@ -174,8 +174,8 @@ class Response {
   // The length that was announced for the body of a stream(), if there is one.
   std::optional<std::uint64_t> length() const noexcept { return is_streamed() ? streamed_.length() : std::nullopt; }
   // Adds a transform to the body of a stream(), after the transforms that were added before (body_transform.h). The
-  // length of the transformed body is unknown, so the body is sent in chunks. For any other response, the call is a
-  // Bug.
+  // length of the transformed body is unknown, so the body is sent in chunks. The call is a Bug if the response is not
+  // a stream().
   Response& transform(BodyTransform& transform, std::source_location place = std::source_location::current()) &;
   // Replaces the body, which may be a streamed one, with `bytes`; the content type is kept.
   Response& replace_content(Buffer&& bytes) & noexcept {

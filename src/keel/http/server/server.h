@@ -169,7 +169,8 @@ struct ServerOptions {
   // (net/proxy_header.h), which comes before TLS. The address in the header is used as the peer of the connection's
   // requests for all purposes: for trusted fields, for the limits of one client, and in logs. A connection of a trusted
   // proxy without the header is closed. If a proxy does not name its client, the address is empty, and the client is
-  // not trusted. Other peers must not send the header; if they do, it is a malformed request.
+  // not trusted. Peers that are not trusted proxies must not send the header; if they do, the header is a malformed
+  // request.
   bool proxy_protocol = false;
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
   // Says which peers are trusted to state a request's scheme, host and id, its trace (traceparent of W3C Trace Context,

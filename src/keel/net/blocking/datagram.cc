@@ -45,7 +45,7 @@ struct DatagramSocket::State {
   bool shut = false;  // Accessed by atomic builtins.
 };
 
-// Receives at least one datagram that was not returned yet.
+// If all received datagrams have been returned, receives at least one more.
 Result<> DatagramSocket::State::fill(Instant deadline) {
   while (shown == count) {
     const int read = is_shut() ? 0 : batch.read(incoming);

@@ -58,9 +58,9 @@ void Acceptor::begin() {
 }
 
 bool Acceptor::is_near_limit() const noexcept {
-  // A whole queue of connections may be accepted together, so the limit counts as near when a full queue would reach
-  // it. While connections are accepted one by one, more room is required before whole queues are accepted again, so
-  // that the mode does not change with every connection.
+  // A whole queue of connections may be accepted together, so the limit is treated as near if accepting a full queue
+  // would reach the limit. While connections are accepted one by one, more room is required before whole queues are
+  // accepted again, so that the mode does not change with every connection.
   const auto burst = static_cast<std::uint64_t>(std::clamp(worker_.options().listen.backlog, 1, burst_max));
   return worker_.open_connections() + burst + (accept_.one_by_one ? burst / 8 : 0) >= connections_max_;
 }

@@ -546,7 +546,7 @@ void Connection::timed_out() {
         break;
     }
   }
-  // Whether a close is enough, because the kernel still delivers the few remaining bytes of the response.
+  // True if a close is enough, without a reset: the kernel still delivers the few remaining bytes of the response.
   const bool is_in_peace = phase_ == Phase::Lingering || (is_idle() && worker_.is_draining());
   is_in_peace ? abort() : cut();
 }

@@ -59,7 +59,8 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // Begins to collect the body; the handler starts when the body is complete.
   void begin_collecting(const BodyDecoder& decoder);
   // Adds received bytes to the body; bytes that follow the body are left in `rest`. Refused: `status` and `reason` say
-  // why the body was rejected. Done: the body is complete. For any other result, the body needs more bytes.
+  // why the body was rejected. Done: the body is complete. If the result is neither Refused nor Done, the body needs
+  // more bytes.
   ChunkStep collect(std::string_view& rest);
   // Begins an exchange whose handler reads the body: `first` is the part that has already arrived. This call makes the
   // exchange due: the connection then calls run_due().

@@ -108,7 +108,7 @@ class SendQueue : protected io::Send {
   // The beginning of the period over which the rate of the send is measured.
   Instant rate_began_;
   // During a send: the number of bytes that the peer had acknowledged at rate_began_, plus one; 0: unknown. Between two
-  // sends: the number of unacknowledged bytes; 0: the kernel was not asked yet.
+  // sends: the number of unacknowledged bytes; 0: the kernel has not been asked yet.
   std::uint64_t taken_ = 0;
 };
 

@@ -81,7 +81,7 @@ void Upgraded::ended(Result<> result) noexcept {
       worker.failures().log("an upgraded connection ended with an error", error, {}, log::field("protocol", protocol_));
     } else {
       // An error from the environment may have come from the connection to the client, which the client may end at any
-      // time.
+      // time, so the error is logged at level info at most.
       const Level level = log_level(error.code());
       worker.log().log(error.is_from_environment() ? std::min(level, Level::Info) : level,
                        "an upgraded connection ended with an error", log::field("protocol", protocol_), error);
