@@ -9,10 +9,10 @@
 //   }
 //   int main() { return run(serve(*Address::parse("127.0.0.1:7000"))) ? 0 : 1; }
 //
-// Not included, for programs that use them: keel/net/resolver.h with keel/exec/thread_pool.h; keel/net/transport.h for
-// state machines without tasks; keel/net/blocking/ for programs without a loop; keel/io/testing/simulation.h for
-// tests; keel/task/completion.h and resume_on.h for work on other threads. CMake: keel::net. docs/net.md shows
-// how to use the headers together.
+// This header does not include the following headers; include them where you need them: keel/net/resolver.h with
+// keel/exec/thread_pool.h; keel/net/transport.h for state machines without tasks; keel/net/blocking/ for programs
+// without a loop; keel/io/testing/simulation.h for tests; keel/task/completion.h and resume_on.h for work on other
+// threads. CMake: keel::net. docs/net.md shows how to use the headers together.
 
 #pragma once
 

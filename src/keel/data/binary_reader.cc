@@ -216,7 +216,7 @@ bool Reader<Format>::take_key(std::string_view& key) {
   if (behind == nullptr) return false;
   if (head.token != Token::Text) {
     if (head.token == Token::Break) {
-      malformed("a break where a key is expected");
+      malformed("a stop code (break) where a key is expected");
     } else {
       level_[depth_ - 1].place = 1;
       value_ = at_;
@@ -270,7 +270,7 @@ bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
 }
 
 // Reads the content of a text or of a byte string, after the head has been read. `size` is unknown if the string comes
-// in pieces, which end with a break.
+// in pieces, after which a stop code ("break") follows.
 template <class Format>
 bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_view& to) {
   if (size != unknown) [[likely]] {
@@ -515,9 +515,9 @@ bool Reader<Format>::skip_head(int outer, bool& is_open) {
       return false;
     }
     if (head.token == Token::Break) {
-      // In a map, a break is allowed only before a key.
+      // In a map, the stop code ("break") is allowed only before a key.
       if (is_tagged || depth_ == outer || level_[depth_ - 1].left != unknown || (level_[depth_ - 1].place & 3) == 3) {
-        malformed("a break where a value is expected");
+        malformed("a stop code (break) where a value is expected");
         return false;
       }
       --depth_;

@@ -167,8 +167,8 @@ class Reader {
   static constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
   // The state of each open container: the number of its values that are still to be read (if the number is unknown,
-  // values follow until a break), and either the offset of the last key (lowest bit 1) or the number of elements begun
-  // (lowest bit 0).
+  // values follow until a stop code, "break"), and either the offset of the last key (lowest bit 1) or the number of
+  // elements begun (lowest bit 0).
   struct Level {
     std::uint64_t left;
     std::uint64_t place;

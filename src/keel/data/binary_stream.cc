@@ -115,7 +115,7 @@ auto Stream<Format>::take_value() -> const Event* {
   if (head.token == Token::Break) {
     const bool is_open = depth_ != 0 && left_[depth_ - 1] == unknown_count && !is_tagged_;
     const bool is_behind_key = depth_ != 0 && (is_map_ >> (depth_ - 1) & 1) != 0 && !is_key;
-    return is_open && !is_behind_key ? end_container() : refuse("a break where a value is expected");
+    return is_open && !is_behind_key ? end_container() : refuse("a stop code (break) where a value is expected");
   }
   if (is_key && head.token != Token::Text) return refuse("a key that is not a text");
   switch (head.token) {

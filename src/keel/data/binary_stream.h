@@ -112,8 +112,8 @@ class Stream {
   std::uint64_t offset_ = 0;
   const char* message_ = nullptr;
   Event event_;
-  // For each open container, the number of keys and values that are still to come; unknown_count if a break ends the
-  // container.
+  // For each open container, the number of keys and values that are still to come; unknown_count if the container ends
+  // with a stop code ("break").
   std::uint64_t left_[depth_max];
   std::uint64_t is_map_ = 0;  // One bit for each open container: whether it is a map.
   // One bit for each open container of unknown length: in a map, whether the next item is the value of a key.
@@ -124,7 +124,7 @@ class Stream {
   bool has_value_ = false;     // Whether a whole value has been read.
   bool is_tagged_ = false;     // Whether a value must follow a tag.
   bool is_in_text_ = false;    // True while a text or byte string is being read, even before its first piece.
-  bool is_in_pieces_ = false;  // Whether the string comes in pieces that end with a break.
+  bool is_in_pieces_ = false;  // Whether the string comes in pieces, after which a stop code ("break") follows.
   bool is_text_ = false;       // Whether the string is a text, as opposed to bytes.
   bool is_key_ = false;
   std::uint8_t held_ = 0;  // The number of bytes of an incomplete head or character that are kept in hold_.

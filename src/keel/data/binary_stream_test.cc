@@ -105,9 +105,9 @@ TEST(BinaryStream, gives_events_wherever_the_bytes_are_cut) {
 }
 
 TEST(BinaryStream, tells_what_is_wrong_and_where) {
-  expect<cbor::Stream>("\x82\x01\xFF"sv, "a break where a value is expected at byte 3");
-  expect<cbor::Stream>("\xBF\x61\x61\xFF"sv, "a break where a value is expected at byte 4");
-  expect<cbor::Stream>("\x9F\xC1\xFF"sv, "a break where a value is expected at byte 3");
+  expect<cbor::Stream>("\x82\x01\xFF"sv, "a stop code (break) where a value is expected at byte 3");
+  expect<cbor::Stream>("\xBF\x61\x61\xFF"sv, "a stop code (break) where a value is expected at byte 4");
+  expect<cbor::Stream>("\x9F\xC1\xFF"sv, "a stop code (break) where a value is expected at byte 3");
   expect<cbor::Stream>("\xA1\x01\x02"sv, "a key that is not a text at byte 2");
   expect<cbor::Stream>("\x7F\x41\x01"sv, "a piece of a string has a different type from the string at byte 2");
   expect<cbor::Stream>("\x01\x02"sv, "unexpected bytes after the value at byte 1");

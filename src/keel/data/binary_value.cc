@@ -80,7 +80,7 @@ void transcribe(Reader<Format>& in, json::Writer& out) {
       in.fail("cannot be represented in JSON");
       break;
     case Kind::None:
-      if (!in.failed()) in.fail_malformed("a break where a value is expected");
+      if (!in.failed()) in.fail_malformed("a stop code (break) where a value is expected");
       break;
   }
 }

@@ -6,7 +6,8 @@
 //
 // Returns the document converted to JSON (RFC 8949 §6.1): bytes become a string in base64url without padding, NaN and
 // the infinities become null, and a decimal fraction becomes its text; any other tag is dropped, and its value is kept.
-// Numbers and texts have the same values in all three formats. Keys are written in the order that cbor.h describes.
+// Numbers and texts have the same values in JSON, CBOR and MessagePack. Keys are written in the order that cbor.h
+// describes.
 //
 // Errors: the following are Value problems: a bignum beyond 64 bits, an extension of MessagePack, and a simple value
 //         that has no meaning for the Reader.

@@ -50,7 +50,7 @@ const char* append(Buffer& out, const char* at, const char* end) {
   Head head;
   auto first = static_cast<unsigned char>(*at);
   at = Cbor::take(at, end, head);
-  // Tags are counted instead of handled by recursion, because there may be more tags than the nesting limit.
+  // Tags are counted in a loop and not handled by recursion, because there may be more tags than the nesting limit.
   std::size_t tags = 0;
   for (; head.token == Token::Tag; ++tags) {
     out.append(std::to_string(head.number));

@@ -32,7 +32,8 @@
 //           before the corresponding bytes have arrived.
 // Lifetime: views into the bytes or the arena are valid as long as both the bytes and the arena exist.
 // Threads:  functions.
-// Cost:     one pass; heap memory only for strings, lists and maps of the struct; to write a map, its keys are sorted.
+// Cost:     one pass; heap memory only for strings, lists and maps of the struct; when a map is written, its keys are
+//           sorted.
 
 #pragma once
 

@@ -373,7 +373,7 @@ TEST(Cbor, tells_all_that_is_wrong) {
       {"cut", "a263736b7563412d", "a length is larger than the bytes that follow at byte 6 (/sku)"},
       {"a count", "ba7fffffff63736b75", "a count is larger than the bytes that follow at byte 0"},
       {"reserved", "a263736b751c", "a byte that cannot begin a value at byte 5 (/sku)"},
-      {"a break", "a263736b75ff", "a break where a value is expected at byte 5 (/sku)"},
+      {"a break", "a263736b75ff", "a stop code (break) where a value is expected at byte 5 (/sku)"},
       {"behind it", "a263736b7563412d31687175616e746974790700", "unexpected bytes after the value at byte 19"},
       {"nothing", "", "the input is empty at byte 0"},
   };
@@ -546,7 +546,7 @@ TEST(Cbor, finds_one_value_without_reading_the_rest) {
                        "/b")
                 .error()
                 .message(),
-            "a break where a value is expected at byte 3 (/a)");
+            "a stop code (break) where a value is expected at byte 3 (/a)");
 }
 
 struct Views {

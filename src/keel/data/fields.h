@@ -7,10 +7,10 @@
 //   Fields<Line>::names                                          // {"sku", "quantity"}
 //   Fields<Line>::visit(line, [](auto&... field) { … });         // line.sku, line.quantity
 //
-// A plain aggregate needs no declaration: it has no constructors, no private members, no base class, no C array
-// (std::array counts as one member), no reference, no bit-field, and at most 40 members. One underscore at the end of a
-// name is dropped: the name of the field class_ is "class". Any other struct needs one line that lists its names and
-// their order:
+// A plain aggregate needs no declaration. A plain aggregate has no constructors, no private members, no base class, no
+// C array (std::array counts as one member), no reference, no bit-field, and at most 40 members. One underscore at the
+// end of a name is dropped: the name of the field class_ is "class". Any other struct needs one line that lists its
+// names and their order:
 //
 //   class Account {
 //     …
@@ -30,8 +30,8 @@
 //
 // A field is required unless it is a std::optional, a Patch (patch.h) or listed in optional_fields. An initialiser
 // alone does not make a field optional, because code cannot ask the compiler whether a field has one. Code could detect
-// only initial values that are neither 0 nor empty; if a field with an initial value of this kind were optional, a
-// change of a default would change which members clients must send.
+// only initial values that are neither 0 nor empty. If fields with such values were optional, a change of a default
+// would change which members clients must send.
 //
 // Cost: none at run time; the compiler does all the work.
 

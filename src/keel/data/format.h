@@ -3,8 +3,8 @@
 //   switch (data::detect(bytes)) {
 //     case data::Format::Json: …
 //
-// Detect the format of a file, a queue or a cache to which programs write in different formats. If the format is
-// stated, as in a Content-Type, use the stated format instead.
+// Use detect() for a file, a queue or a cache to which programs write in different formats. If the format is stated, as
+// in a Content-Type, use the stated format instead.
 //
 // Result:  the format in which the bytes are exactly one value. JSON is tried first, because the first byte of a JSON
 //          text never begins an object or a list of the other formats. Some short inputs are one value both in CBOR and

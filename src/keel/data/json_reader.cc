@@ -558,7 +558,7 @@ std::string_view Reader::skip() {
           refuse(Problem::Cause::Syntax, depth_ == 0 ? "the text is empty" : "unexpected end of text", at_);
         }
     }
-    // Closes the containers that end at this position, until another value follows.
+    // Closes each container that ends at this position, and stops when another value follows.
     while (depth_ > outside && !failed() && !((level_[depth_ - 1] & 1) != 0 ? next_element() : member(raw, flag))) {
     }
   } while (depth_ > outside && !failed());

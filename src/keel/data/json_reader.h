@@ -21,7 +21,8 @@ class Cursor;
 // The kinds of JSON values; None at the end of the document.
 enum class Kind : std::uint8_t { Object, Array, String, Number, Boolean, Null, None };
 
-// The first problem of the text, and its position. `line` and `column` are counted from 1; a column is a byte.
+// The first problem of the text, and its position. `line` and `column` are counted from 1; columns are counted in
+// bytes.
 struct Problem {
   enum class Cause : std::uint8_t {
     Syntax,  // The text is not JSON, or is nested too deeply, so its content is unknown (HTTP: 400).
@@ -205,8 +206,8 @@ class Reader {
   const char* keyword_ = "";
   const char* member_ = nullptr;
   const char* where_ = nullptr;
-  // For each open object: twice the offset after the opening quote of the current key (0: there is no key yet). For
-  // each open array: twice the number of elements that have begun, plus 1.
+  // For each open object: twice the offset of the byte after the opening quote of the current key; 0 before the first
+  // key. For each open array: twice the number of elements that have begun, plus 1.
   std::uint64_t level_[depth_limit];
 };
 

@@ -18,9 +18,9 @@ using internal::put;
 namespace {
 
 // Writes a number with up to four decimals, in the form that people usually write: 36, 97.25, -1200.5. Returns null,
-// and writes nothing, if the number has another form. The result is the shortest text, and equal to that of
-// std::to_chars, because with so few digits no other text of that length reads as the same double, and no text with an
-// exponent is shorter.
+// and writes nothing, if the number has another form. The result is the shortest text, and is equal to that of
+// std::to_chars: a number with this few digits has no other text of the same length that reads as the same double, and
+// no shorter text with an exponent.
 char* put_short_number(char* to, double value) noexcept {
   const double size = std::fabs(value);
   if (!(size >= 0.01 && size < 1e9)) return nullptr;

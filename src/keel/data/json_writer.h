@@ -23,8 +23,8 @@ class Pen;
 // Cost:     a string without escapes is scanned and copied once, 16 bytes at a time.
 class Writer {
  public:
-  // For the types that a contract generates (docs/from_contract.md): the kind of members that are left out. A request
-  // has no `readOnly` members, and a response has no `writeOnly` members.
+  // For the types that a contract generates (docs/from_contract.md): which kind of members the Writer leaves out. A
+  // request has no `readOnly` members, and a response has no `writeOnly` members.
   enum class Omit : std::uint8_t { Nothing, ReadOnly, WriteOnly };
 
   explicit Writer(Buffer& out, Omit omit = Omit::Nothing) noexcept : out_(out), omit_(omit) {}

@@ -29,8 +29,9 @@ class Pattern {
   consteval Pattern(const char (&text)[size], const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
       : text_(text, size - 1), file_(file), line_(line) {}
 
-  // Makes a Pattern from a text that must live until the process ends, as the compiled pattern does: for tools that
-  // read schemas, and never for a client's text. The caller must have checked that the text is a regular expression.
+  // Makes a Pattern from a text that must live until the process ends, because the compiled pattern also lives that
+  // long. The function is for tools that read schemas; never pass a client's text to it. The caller must have checked
+  // that the text is a regular expression.
   static Pattern of_lasting(std::string_view text) noexcept { return Pattern(text); }
 
   // Whether the pattern matches the whole text.

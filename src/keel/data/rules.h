@@ -120,8 +120,8 @@ class Check {
   auto each(const T& field) noexcept {
     return CheckedElements(*this, &field, internal::judged(field));
   }
-  // `words` are appended to the pointer of the struct, or are the whole message if the struct is the whole text: "from
-  // must not be after to".
+  // The message consists of the pointer of the struct and `words`; if the struct is the whole text, the message is only
+  // `words`: "from must not be after to".
   void that(bool holds, std::string_view words) {
     if (!holds && is_whole_) [[unlikely]]
       tell_(context_, {}, words, {});
@@ -241,8 +241,9 @@ class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] Chec
     return *this;
   }
 
-  // The whole text must match the pattern (pattern.h): matches("[A-Z]{2}-[0-9]+"). In the message, `words` follow the
-  // name of the field: "must be a SKU such as AB-1234"; without `words`, the message is "must match" and the pattern.
+  // The whole text must match the pattern (pattern.h): matches("[A-Z]{2}-[0-9]+"). In the message, the text of `words`
+  // follows the name of the field: "must be a SKU such as AB-1234"; without `words`, the message is "must match" and
+  // the pattern.
   const CheckedField& matches(Pattern pattern, std::string_view words = {}) const {
     static_assert(is_text, "matches() is for text; for other types, write the condition: check(field).satisfies(…)");
     if (value_ == nullptr) {

@@ -20,8 +20,9 @@
 //
 // Errors: a missing tag, a tag that is not a string, and a tag whose value no alternative has, are violations
 //         (violations.h).
-// Cost:   a tag that comes first costs as much as any other field. Members before the tag are read twice. If more bytes
-//         than 1 MiB plus eight times the size of the text would be read again, the text is malformed.
+// Cost:   a tag that comes first costs as much as any other field. Members before the tag are read twice. At most 1 MiB
+//         plus eight times the size of the text may be read again; a text for which more would be read again is
+//         malformed.
 
 #pragma once
 

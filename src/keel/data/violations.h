@@ -31,9 +31,9 @@ struct Violation {
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
   // The line and the column are counted from 1; they are 0 if the input was not JSON text (the message for malformed
-  // CBOR names the byte). A column is a byte. The line and the column give the position of the value. For a field that
-  // is missing or breaks rules(), they give the end of the object that contains the field; for an array with the wrong
-  // number of elements, they give the end of the array.
+  // CBOR names the byte). Columns are counted in bytes. The line and the column give the position of the value. If a
+  // field is missing or breaks rules(), they give the end of the object that contains the field. If an array has the
+  // wrong number of elements, the line and the column give the end of the array.
   std::size_t line = 0;
   std::size_t column = 0;
   // The keyword of JSON Schema that the value violates, as a string literal: "required", "minimum", "type",
@@ -72,8 +72,9 @@ class Violations {
   void clear() noexcept;
 
   // Returns InvalidArgument, with all violations in one line: "/sku is required; /quantity must be from 1 to 100"; for
-  // a malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". If a message does not continue the
-  // pointer, a colon separates the two: "/sku: expected a string". Must not be called if there are no violations.
+  // a malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". If a message does not begin with "must" or
+  // "is", a colon separates it from the pointer: "/sku: expected a string". Must not be called if there are no
+  // violations.
   Error error() const;
 
  private:

@@ -17,8 +17,8 @@
 //           (Executor::discards) and waits until all other posted jobs have run, so it must not be called inside one of
 //           these jobs (checked). When the underlying executor is stopped, it discards the delayed jobs of the
 //           SerialExecutor; the other jobs still run one at a time.
-// Cost:     posting a job takes a short lock, and running the job takes another. Each burst of jobs takes one job in
-//           the executor below. No allocation. A delayed job takes a block of job memory (exec/job_memory.h), in
+// Cost:     posting a job takes a short lock, and running the job takes another. Each burst of up to 64 jobs needs one
+//           job in the executor below. No allocation. A delayed job takes a block of job memory (exec/job_memory.h), in
 //           addition to its cost in the underlying executor. The underlying executor keeps an entry for the job until
 //           the job's due time, even if the SerialExecutor has discarded the job.
 

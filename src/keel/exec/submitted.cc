@@ -63,8 +63,8 @@ bool wait(Submission& submission, Instant until, std::source_location place) {
   return wait_any(1, [&submission](std::size_t) -> Submission& { return submission; }, until, place) == 0;
 }
 
-// The thread usually waits only once. If it can run a delayed job itself, it also stops waiting when that job becomes
-// due.
+// The thread usually waits only once. If the thread can run a delayed job itself, the wait also ends when that job
+// becomes due.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until,
                      std::source_location place) {
   KEEL_EXPECT_AT(count > 0, "waiting for one of several jobs needs at least one job", place);

@@ -57,8 +57,8 @@ class BasicSubmission : public Job {
   bool has_value() const noexcept { return has_value_; }  // Valid when the job is done.
   Error& error() noexcept { return error_; }              // Valid when the job is done and has no value.
 
-  // Prevents the job from running; the submission is then done, with Cancelled. False: the job has already begun or was
-  // cancelled earlier.
+  // Prevents the job from running; the submission then ends with the error Cancelled. False: the job has already begun
+  // or was cancelled earlier.
   bool cancel() noexcept;
   // From now on, the end of the job notifies `listener`. False: the job is already done.
   bool listen(Listener& listener) noexcept;
@@ -110,7 +110,7 @@ extern template class BasicSubmission<>;
 
 }  // namespace internal
 
-// The part of a submitted job that does not depend on its type: shared by its executor and its handle.
+// The part of a submitted job that does not depend on the type of its result. The executor and the handle share it.
 using Submission = internal::BasicSubmission<>;
 
 // The shared state of a submission whose callable returns a T.
@@ -268,7 +268,8 @@ class [[nodiscard]] Submitted {
   }
   ~Submitted() { reset(); }
 
-  // True unless the handle is empty, because it was moved from or its result was taken.
+  // True unless the handle is empty. A handle is empty if it was made without a job, if it was moved from, or if its
+  // result was taken.
   explicit operator bool() const noexcept { return submission_ != nullptr; }
   // True once the job has run, or was cancelled or rejected: get() then does not wait.
   bool is_done() const { return submission().is_done(); }

@@ -16,7 +16,8 @@ namespace {
 
 // The time in which a thread expects to finish a batch of jobs.
 constexpr Duration batch_time = 50_us;
-constexpr unsigned timed_every = 16;  // One job in this many is measured while jobs are taken one by one.
+// A thread that takes one job at a time measures one job in this many.
+constexpr unsigned timed_every = 16;
 constexpr Duration long_run = 10_us;
 constexpr unsigned follow_short_every = 64;
 
@@ -93,8 +94,8 @@ void ThreadPool::post(Job& job, Priority priority) noexcept {
   Worker* called = nullptr;
   {
     const auto lock = s.enter();
-    // While stop() waits for the jobs, a running job may still post to the pool. For a job that is posted later, there
-    // would be no thread to run it.
+    // While stop() waits for the jobs, a running job may still post to the pool. Once stop() has waited for all
+    // jobs, no thread is left to run a posted job.
     KEEL_CHECK(!s.is_finished, "a thread pool must be stopped after everything that posts to it");
     s.push(job, priority);
     called = s.call_searcher();

@@ -10,10 +10,10 @@
 // All threads take jobs from one queue, which is ordered by priority (High before Normal before Low) and, within a
 // priority, by the time of posting. If 16 jobs of other priorities were taken while a job waited, that job is taken
 // next, so that no priority starves. While every thread is awake, a thread whose recent jobs were short takes a batch
-// of jobs: as many as it expects to finish in 50 us, but at most 64. The thread then waits up to 1 us for more jobs to
-// be posted before it takes the next batch. A thread without work takes jobs from the batches of other threads before
-// it sleeps. Therefore no job waits while a thread sleeps, and a pool of one thread starts jobs in the order of
-// posting.
+// of jobs: as many as it expects to finish in 50 us, but at most 64. After a batch of several jobs, the thread waits up
+// to 1 us for more jobs to be posted before it takes the next batch. A thread without work takes jobs from the batches
+// of other threads before it sleeps. Therefore no job waits while a thread sleeps, and a pool of one thread starts jobs
+// in the order of posting.
 //
 // An elastic pool has at least `threads` and at most `threads_max` threads. Utilisation is the share of the threads'
 // time in which they do not sleep. After each `scale_interval` a thread is added when utilisation was above
@@ -71,18 +71,19 @@ struct ThreadPoolOptions {
   std::size_t queue_max = 1024;  // How many jobs may wait; a longer queue means a longer wait.
   WhenFull when_full = WhenFull::Refuse;
   double grow_above = 0.8;  // Utilisation from 0 to 1 above which a thread is added.
-  // Utilisation below which a thread ends. This value is smaller than grow_above; at a utilisation between the two, the
-  // number of threads does not change.
+  // Utilisation below which a thread ends. This value must be smaller than grow_above; while utilisation is between
+  // shrink_below and grow_above, the number of threads does not change.
   double shrink_below = 0.2;
   // The time over which utilisation is measured; with a longer time, the pool reacts later and to fewer changes.
   Duration scale_interval = 20_ms;
-  // Thread i runs only on CPU cpus[i % size]; empty: on any CPU that the system chooses. If the process may not use a
-  // CPU, the threads for that CPU are not pinned.
+  // Thread i runs only on CPU cpus[i % size]; empty: on any CPU that the system chooses. If the process is not allowed
+  // to use a CPU, the threads for that CPU are not pinned.
   std::vector<int> cpus = {};
   // Called on the thread that ran a job, with the job's waiting time and run time. Jobs are sampled: one job at a time
-  // is followed through the queue. While jobs are long, every job may be followed; while jobs take less than 10 us, one
-  // in 64 is followed. Jobs that ran on the thread of the caller did not wait; these jobs are sampled in the same way.
-  // Several threads may call `measured` concurrently. Null: nothing is measured.
+  // is followed through the queue. While jobs take less than 10 us, one job in 64 is followed; while jobs take longer,
+  // the next job may be followed as soon as the previous one has run. Jobs that ran on the thread of the caller did not
+  // wait; these jobs are sampled in the same way. Several threads may call `measured` concurrently. Null: nothing is
+  // measured.
   Function<void(Duration wait, Duration run)> measured = {};
   // This executor runs the jobs, one after the other, in place of threads; a simulation uses it for its pool. With an
   // executor, `threads` and `cpus` are ignored, nothing is measured, drain() does not wait, and stop() runs the

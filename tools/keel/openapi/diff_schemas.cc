@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t view_nodes_max = 1000;
 
-// A number has one of two bits: it is an integer, or it has a fraction.
+// Two bits stand for numbers: Integer for integers, and Fraction for numbers with a fraction.
 enum Types : unsigned {
   Null = 1,
   Boolean = 2,
@@ -580,8 +580,8 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
 }
 
 void SchemaDiff::compare_rest(const View& before, const View& after) {
-  // Each of the following keywords is a separate assertion, wherever the keyword is in an allOf: an additional keyword
-  // is a further restriction.
+  // In an allOf, each part may have each of the following keywords. Each occurrence is a separate assertion, so an
+  // additional occurrence is a further restriction.
   for (const std::string_view name :
        {"not", "if", "contains", "prefixItems", "propertyNames", "patternProperties", "dependentRequired",
         "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"}) {

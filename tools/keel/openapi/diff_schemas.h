@@ -45,7 +45,7 @@ class SchemaDiff {
   void compare_alternatives(const View& before, const View& after, std::string_view name);
   void compare_rest(const View& before, const View& after);
 
-  // False if the client receives the value.
+  // True if the client sends the value; false if the client receives it.
   bool is_sent_by_client() const noexcept {
     return current_.direction == Direction::Request || current_.direction == Direction::Parameter ||
            current_.direction == Direction::WebhookResponse;

@@ -48,7 +48,7 @@ class Instances {
   Instances(const Instances&) = delete;
   Instances& operator=(const Instances&) = delete;
 
-  // Returns all violations of the normalised schema (structure.h) by the value.
+  // Checks the value against the normalised schema (structure.h), and returns all violations.
   std::vector<Misfit> misfits(const Node& schema, const Node& value);
   const Regex& regex(std::string_view pattern);
 

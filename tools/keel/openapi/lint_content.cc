@@ -231,7 +231,7 @@ class ContentCheck {
              " are read by the handler of the "
              "operation";
     if (!are_types) return "expected media types such as image/png, image/*";
-    return shape == Shape::Object && !are_json ? "an object is JSON" : "";
+    return shape == Shape::Object && !are_json ? "an object is always JSON" : "";
   }
   void check_encoding(const Node& encoding, const Node* schema, std::string_view form) {
     if (!encoding.is(Kind::Map)) return;

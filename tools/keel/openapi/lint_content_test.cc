@@ -88,7 +88,7 @@ TEST(LintContent, an_encoding_of_a_form_that_has_no_effect_is_a_warning) {
                     property + "/contentType)"});
   };
   type(form, "text", "text/csv", "the fields of this form have no types");
-  type(multipart, "object", "application/xml", "an object is JSON");
+  type(multipart, "object", "application/xml", "an object is always JSON");
   type(multipart, "file", "image", "expected media types such as image/png, image/*");
 }
 

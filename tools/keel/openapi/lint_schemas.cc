@@ -256,7 +256,8 @@ class Circles {
       chain += pointer_of(*step.schema) + " → ";
     }
     const bool is_only_references = through == "$ref";
-    if (is_only_references) return;  // A circle of references alone is reported where references are resolved.
+    // A circle that consists only of references is reported where references are resolved.
+    if (is_only_references) return;
     problems_.error(*last.place, "circular " + std::string(through) +
                                      ": the schema contains itself, so no value can be checked: " + chain +
                                      (named > named_max ? "… → " : "") + pointer_of(*last.to));

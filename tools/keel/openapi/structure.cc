@@ -389,7 +389,7 @@ class Walk {
       null.parent = &node;
       Node& types = add(node, *type, "type", Kind::List);
       remove(node, type);
-      types.children = {type, &null};  // Both nodes keep the JSON Pointers of their original places in the document.
+      types.children = {type, &null};  // `type` and `null` keep the JSON Pointers of their original places.
     }
     remove(node, nullable);
   }

@@ -43,7 +43,7 @@ using json::internal::word_at;
   }
 }
 
-// Reads the value that begins at `at` if the value has the common form of `form`; otherwise returns null, and the
+// Reads the value that begins at `at` if its encoding is a common one for `form`; otherwise returns null, and the
 // Reader must read the value.
 template <class Format>
 [[gnu::noinline]] const char* take_long(const char* at, const char* end, Form form, void* to) {
@@ -132,7 +132,7 @@ template <class Format>
   }
   return take_long<Format>(at, end, form, to);
 }
-// Like take_far(), but any number of bytes may be readable.
+// Like take_far(), but works with any number of readable bytes.
 template <class Format>
 [[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) {
   if (static_cast<std::size_t>(end - at) < take_room) [[unlikely]]
@@ -154,8 +154,8 @@ Violation Access<Format>::violation_of(const In& in, std::string_view words) {
   return {path_of(in), std::string(words), 0, 0};
 }
 
-// Turns the problem that the Reader reports into a violation. Returns false if reading ends; otherwise reading
-// continues after the value that begins at `begin`, within the `depth` outermost containers.
+// Turns the problem that the Reader reports into a violation. Returns false if reading must end. Otherwise, reading
+// continues after the value that begins at `begin`, with `depth` containers still open.
 template <class Format>
 bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& wrong) {
   const Problem problem = in.problem();
@@ -225,8 +225,8 @@ template <class Format>
   return level;
 }
 
-// Returns whether another item follows in a container that has been entered; false at the container's end, which is
-// consumed, and false if the input ends.
+// Returns true if another item of the entered container follows. Returns false at the end of the container, after
+// consuming its stop code ("break"), if any. If the input ends first, reports the problem and returns false.
 template <class Format>
 [[gnu::always_inline]] inline bool Access<Format>::is_next(In& in, std::uint64_t& left) {
   if (left != In::unknown) return left != 0 && left-- != 0;
@@ -328,7 +328,7 @@ void Access<Format>::read_rest(In& in, const ReadTable<Format>& table, void* con
   bool is_tagged = false;
   const char* at = in.at_;
   const char* const end = in.end_;
-  // If the count is unknown, `left` is so high that only a break ends the loop.
+  // If the count is unknown, `left` is so high that only the stop code ("break") ends the loop.
   for (std::uint64_t left = level.left - progress.passed; left != 0; --left) {
     const char* const key_at = at;
     const auto room = static_cast<std::size_t>(end - at);
@@ -401,7 +401,7 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   const Level* const level = begin(in, false);
   if (level == nullptr) return;
   const std::uint64_t left = level->left;
-  // Reads values directly, without the Reader, if they have a common form. A break does not count as a common value.
+  // Reads values directly, without the Reader, if they have a common form. The stop code ("break") has no common form.
   const std::size_t most = left < table.count ? left : table.count;
   std::size_t count = 0;
   auto* element = static_cast<std::byte*>(first);

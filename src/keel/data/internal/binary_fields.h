@@ -276,7 +276,7 @@ class Access {
   static bool find_place(In& in, const char* where);
   // The state of an object while it is read.
   struct Progress {
-    std::size_t passed;      // The number of members at the beginning that came in the order of the table's steps.
+    std::size_t passed;      // How many members, from the first on, came in the order of the table's steps.
     std::size_t violations;  // The number of violations that were found before this object.
     std::uint64_t wrong;     // The members with a violation: one bit for each field.
   };
@@ -433,7 +433,7 @@ void read_value(Reader<Format>& in, T& value, Violations& wrong) {
                                                &read_field<Format, Element>};
     Core::read_map(in, table, &value, wrong);
   } else if constexpr (json::internal::BoolList<T>) {
-    std::vector<unsigned char> flags;  // Used because the elements of a std::vector<bool> have no addresses.
+    std::vector<unsigned char> flags;  // The elements of a std::vector<bool> have no addresses.
     static constexpr ListTable<Format> table = {
         [](void* list) -> void* { return &static_cast<std::vector<unsigned char>*>(list)->emplace_back(); },
         [](Reader<Format>& reader, void* flag, Violations&) {

@@ -145,8 +145,8 @@ struct Cbor {
   static constexpr char true_byte = '\xF5';
   static constexpr char null_byte = '\xF6';
   static constexpr char double_byte = '\xFB';
-  // For each kind of value: the first byte of an empty value, and the number of lengths or counts, from 0 up, whose
-  // head is a single byte.
+  // For each kind of value: the first byte of an empty value, and the number N for which the lengths or counts from 0
+  // to N - 1 have a head of one byte.
   static constexpr unsigned text_byte = 0x60;
   static constexpr unsigned text_heads = 24;
   static constexpr unsigned array_byte = 0x80;
@@ -215,7 +215,7 @@ struct Cbor {
         return at;
     }
   }
-  // The values 28 to 30 are reserved; 31 is a break, or begins a value that ends with a break.
+  // The values 28 to 30 are reserved; 31 is the stop code ("break"), or begins a value that ends with the stop code.
   static const char* take_open(std::uint8_t first, const char* at, internal::Head& head) noexcept {
     using internal::Token;
     if ((first & 31) != 31) return nullptr;

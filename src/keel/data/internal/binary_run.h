@@ -9,7 +9,7 @@
 namespace keel::binary::internal {
 
 // A position in a Buffer at which values are written one after the other; there is always space for the next head. The
-// size of the Buffer is updated at the end.
+// size of the Buffer is updated only by finish() and reserve().
 class Run {
  public:
   explicit Run(Buffer& out, std::size_t bytes)

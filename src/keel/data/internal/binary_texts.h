@@ -13,7 +13,7 @@
 namespace keel::binary::internal {
 
 // Whether the text of `size` bytes after the byte at `head` is UTF-8; at least nine bytes must be readable from `head`
-// on. The function is fast for short ASCII texts, because most texts are of this kind.
+// on. The function is fastest for short ASCII texts, which are the most common.
 [[gnu::always_inline]] inline bool is_text(const char* head, std::size_t size) noexcept {
   constexpr std::uint64_t high_bits = 0x8080808080808080;
   const char* const at = head + 1;

@@ -90,7 +90,8 @@ struct DecimalMath {
     }
     return false;
   }
-  // Compares `rest` with half of `whole`; `has_more`: whether nonzero digits below one unit of `rest` are also cut off.
+  // Compares `rest` with half of `whole`. `has_more` is true if nonzero digits below one unit of `rest` are cut off
+  // too.
   static CutOff cut_off(Wide rest, Wide whole, bool has_more) noexcept {
     if (rest == 0 && !has_more) return CutOff::Nothing;
     if (2 * rest < whole) return CutOff::LessThanHalf;
@@ -128,7 +129,7 @@ struct DecimalMath {
     const Wide power = decimal_powers[static_cast<std::size_t>(a.scale() - b.scale())];
     const Wide fine = a.coefficient();
     const Wide coarse = b.coefficient();
-    if (coarse > decimal_limit / power) return -1;  // Here `coarse` * `power` exceeds any coefficient.
+    if (coarse > decimal_limit / power) return -1;  // No coefficient is as large as `coarse` * `power`.
     return fine < coarse * power ? -1 : fine > coarse * power ? 1 : 0;
   }
 

@@ -93,7 +93,7 @@ class Cursor {
     key_ = nullptr;  // Null, because the Reader has read the key, and has recorded its place.
     is_first_ = false;
   }
-  // Enters the container of which the Reader has read the beginning.
+  // Enters a container whose beginning the Reader has read.
   void enter() noexcept {
     at_ = in_.at_;
     level_ = &in_.level_[in_.depth_ - 1];

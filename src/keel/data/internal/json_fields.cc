@@ -37,7 +37,8 @@ void add_violation(Reader& in, std::string_view field, std::string_view words, s
   if (wrong.add(std::move(one))) in.resume(in.depth());
 }
 
-// Reports a violation of the last value that was read; reading then continues in the `depth` outermost containers.
+// Reports a violation of the last value that was read. Reading then continues after this value, with `depth`
+// containers still open.
 void refuse_value(Reader& in, std::string_view words, std::string_view keyword, Violations& wrong, int depth) {
   in.fail("");
   if (wrong.add(violation_of(in, words, keyword))) in.resume(depth);

@@ -234,8 +234,8 @@ std::size_t decoded_size(std::string_view text) noexcept;
 // than `size` bytes, adds a violation and returns 0.
 std::size_t decode_bytes(Reader& in, std::string_view text, std::byte* to, std::size_t size, Violations& wrong);
 void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wrong);
-// Turns the problem that the Reader reports into a violation. Returns true if reading can continue within the `depth`
-// outermost containers.
+// Turns the problem that the Reader reports into a violation. Returns true if reading can continue: the wrong value,
+// and the rest of all containers nested deeper than `depth`, have then been skipped.
 [[gnu::cold]] bool collect(Reader& in, int depth, Violations& wrong);
 // Reports a repeated key; its value must be the next value to be read.
 [[gnu::cold]] void refuse_second(Reader& in, Violations& wrong);
@@ -328,7 +328,8 @@ consteval void require_tags() {
     static_assert(are_tags_of_one_name<T...>(),
                   "the tags of the alternatives of a std::variant must have the same name");
     static_assert(are_tags_different<T...>(), "two alternatives of a std::variant have the same tag");
-    static_assert(!(is_tag_a_field<T>() || ...), "the tag of an alternative has the name of one of its fields");
+    static_assert(!(is_tag_a_field<T>() || ...),
+                  "the tag of an alternative has the same name as one of that alternative's fields");
   }
 }
 

@@ -134,7 +134,7 @@ inline const char* copy_to_slash(const char* at, const char* end, char*& to) noe
   return false;
 }
 
-// How many of the eight bytes, from the first on, are digits.
+// The number of digits at the beginning of the eight bytes, before the first byte that is not a digit.
 inline unsigned digits_in_front(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t high_halves = 0xF0F0F0F0F0F0F0F0;
   // A carry out of a byte affects only later bytes, and occurs only if the byte itself is not a digit, so the first

@@ -41,7 +41,7 @@ class KeyOrder {
 
   // For each member, at its index + 1: the member that followed it last time; at 0: the member that came first. The
   // value is XORed with the index of the next member in the table, so that zeros stand for the order of the table
-  // itself. All tables share this array; if the parts of two tables overlap, guesses may be wrong.
+  // itself. All tables share this array; if two tables use overlapping parts of it, guesses may be wrong.
   static constinit inline thread_local std::uint8_t known[(std::size_t{1} << room_bits) + members_max + 1] = {};
 
   std::uint8_t* known_;

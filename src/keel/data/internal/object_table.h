@@ -1,5 +1,6 @@
-// What the sources written by `keel gen api` use in addition to json_fields.h: the table of an object, whose
-// compile-time work is done once for each number of members; the readers of members; and the search for an alternative.
+// Sources that `keel gen api` writes use this header in addition to json_fields.h. It contains the table of an object,
+// whose compile-time work is done once for each number of members; the readers of members; and the search for an
+// alternative.
 
 #pragma once
 
@@ -267,8 +268,9 @@ bool read_other(Reader& in, void* map, std::string_view key, Violations& wrong) 
   return is_new;
 }
 
-// Functions that read members, for the tables: a T; a std::optional<T> that must not be null if it is present; a
-// Patch<T>; a Box<T> that must not be null; a Box<T> that may be null; a Patch<Box<T>>.
+// The tables read members with the following functions. There is one function for each form of member: a T; a
+// std::optional<T> that must not be null if it is present; a Patch<T>; a Box<T> that must not be null; a Box<T> that
+// may be null; a Patch<Box<T>>.
 template <class T, Read<T> read>
 void read_member(Reader& in, void* member, Violations& wrong) {
   read(in, *static_cast<T*>(member), wrong);
@@ -323,9 +325,9 @@ void write_nullable(Writer& out, const std::optional<T>& value) {
     out.null();
   }
 }
-// Functions that write members, for the tables: a T, which may be a std::optional that is written as null; a
-// std::optional that is left out; a Patch; a Box that is not null, a Box that is left out, and a Box that may be null;
-// a Patch<Box<T>>.
+// The tables write members with the following functions. There is one function for each form of member: a T, which may
+// be a std::optional that is written as null; a std::optional that is left out if it is empty; a Patch; a Box that is
+// never empty; a Box that is left out if it is empty; a Box that is written as null if it is empty; a Patch<Box<T>>.
 template <class T, Write<T> write>
 void write_member(Writer& out, std::string_view key, const void* member) {
   out.quoted_key(key);
@@ -441,13 +443,13 @@ bool are_different(const std::vector<E>& list) noexcept {
   return true;
 }
 
-// Determines which alternative the next object is. Both functions return an index: the first finds the value of the
-// object's member `name` in `values`; the second, which has no `name`, finds the first of the `names` that is the name
-// of a member of the object. The object is not consumed. -1: the object matches no alternative, and a violation was
-// added.
+// Determines which alternative the next object is. Both functions return an index. choose_by_value() returns the index,
+// in `values`, of the value that the object's member `name` has. choose_by_name() returns the index of the first of the
+// `names` that is the name of a member of the object. The object is not consumed. -1: the object matches no
+// alternative, and a violation was added.
 int choose_by_value(Reader& in, std::string_view name, std::span<const std::string_view> values, const char* expected,
                     Violations& wrong);
-// If the object has no member with any of the names, returns `otherwise`, unless `otherwise` is -1.
+// If the object has no member with any of the names, returns `otherwise`; if `otherwise` is -1, also adds a violation.
 int choose_by_name(Reader& in, std::span<const std::string_view> names, int otherwise, Complaint expected,
                    Violations& wrong);
 // Whether the next value is an object in which at least `least` of the names occur as members; `least` is 2 by default.

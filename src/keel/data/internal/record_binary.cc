@@ -316,9 +316,9 @@ struct Record::Forms::BinaryBuilder {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // Reads, in one pass, a record that has few fields with short names. Containers and long texts are skipped at first,
-  // and are made when all bytes are known to be well-formed. For any other record, or for malformed bytes, returns
-  // false without any effect: the caller then reads in two passes, which report errors.
+  // Reads, in one pass, a record that has few fields with short names. Containers and long texts are skipped at first;
+  // their values are made once all bytes are known to be well-formed. For any other record, or for malformed bytes,
+  // returns false without any effect: the caller then reads in two passes, which report errors.
   bool take_flat(const char*& at, std::uint64_t count, Block*& block) {
     if (count == 0 || count > Block::linear_max || Access::depth(in) == Access::depth_max(in)) return false;
     const Arena::Mark mark = arena != nullptr ? arena->mark() : Arena::Mark();

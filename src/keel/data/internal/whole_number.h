@@ -9,8 +9,9 @@
 
 namespace keel::json::internal {
 
-// Returns the keyword of JSON Schema that a number below the range (if is_below) or above the range violates.
-// json_schema.h describes the range of the type by the same keyword, which is "format" for int32 and int64.
+// Returns the keyword of JSON Schema that a number outside the range violates; `is_below` tells whether the number is
+// below or above the range. json_schema.h describes the range of the type by the same keyword, which is "format" for
+// int32 and int64.
 constexpr const char* range_keyword(const IntegerRange& range, bool is_below) noexcept {
   if (range.least <= -0x8000'0000LL || (!is_below && range.most == ~std::uint64_t{0})) return "format";
   return is_below ? "minimum" : "maximum";

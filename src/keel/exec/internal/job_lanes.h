@@ -21,7 +21,7 @@ namespace keel::internal {
 
 class JobFifo {
  public:
-  // The ring holds `ring` jobs as pointers; a power of two.
+  // The ring has space for `ring` jobs, stored as pointers; `ring` must be a power of two.
   explicit JobFifo(std::size_t ring);
   JobFifo(const JobFifo&) = delete;
   JobFifo& operator=(const JobFifo&) = delete;

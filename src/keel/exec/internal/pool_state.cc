@@ -170,8 +170,9 @@ void ThreadPool::State::spin(Worker& me) const noexcept {
   } while (Host::system().now() < until);
 }
 
-// A thread continues to spin before it sleeps if work arrived soon after an earlier sleep. Otherwise a thread that once
-// went to sleep too early would delay the threads that wait for it, and would go to sleep early every time.
+// If a sleep was short, because work arrived soon after its beginning, the thread spins longer before its next sleep.
+// Without this rule, a thread that once went to sleep too early would do so every time, and would delay the threads
+// that wait for it.
 void ThreadPool::State::park(Worker& me) const noexcept {
   const Instant began = Host::system().now();
   me.parker.park();

@@ -1,9 +1,9 @@
 // keel/exec/internal/pool_state.h — the state that the threads of a ThreadPool share, and the rules by which they sleep
 // and wake.
 //
-// Everything except the atomics is guarded by `mutex`. Every thread is in one of four states. A thread runs jobs
-// (is_busy); it searches, which means that it is awake without a job (counted in `searching`); it sleeps (in the stack
-// `asleep`); or it ends. Invariants:
+// Everything except the atomics is guarded by `mutex`. Every thread is in one of four states. A thread may run jobs
+// (is_busy); it may search for jobs, which means that it is awake without a job (counted in `searching`); it may sleep
+// (in the stack `asleep`); or it may be ending. Invariants:
 //
 //   A thread sleeps only when no job waits and no batch has a job left. It checks both under the lock.
 //   A batch has more than one job only when no thread sleeps, so that each thread checks the batch before it sleeps.

@@ -40,7 +40,7 @@ class Utilisation {
   // Ends the interval and begins the next; returns the change in the number of threads: 1, 0 or -1.
   int end(Instant now, bool jobs_wait) noexcept;
 
-  // The time since the beginning in which threads did not sleep, summed over all threads.
+  // The time during which threads did not sleep, summed over all threads, since this object was created.
   double busy_seconds(Instant now) noexcept {
     pass(now);
     return busy_seconds_;

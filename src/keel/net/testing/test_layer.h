@@ -255,7 +255,7 @@ class TestLayer final : public TransportLayer {
     if (!send_.is_idle()) return;
     if (has_said_end_ && !is_closed_ && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
     if (sending_ == nullptr) return;
-    // This call comes last, because it may send more data.
+    // finish_send() comes last, because the callback that it calls may send more data.
     if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
       finish_send(send_failure_ < 0 ? send_failure_ : out_failure_ < 0 ? out_failure_ : failure_);
     } else if (is_taken_) {
