@@ -17,7 +17,7 @@ constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
 }  // namespace
 
 // A delayed job: first waits in the executor below until it is due, and is then posted to the SerialExecutor. The
-// executor below keeps the delayed job until it has run the delayed job, even if the SerialExecutor no longer exists.
+// executor below keeps the delayed job until it has run that job, even if the SerialExecutor no longer exists.
 struct SerialExecutor::Delayed final : Job, Link {
   Delayed(SerialExecutor& s, Job& j) noexcept : Job(&run_below), serial(s), job(j) {}
 

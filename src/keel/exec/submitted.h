@@ -273,8 +273,8 @@ class [[nodiscard]] Submitted {
   explicit operator bool() const noexcept { return submission_ != nullptr; }
   // True once the job has run, or was cancelled or rejected: get() then does not wait.
   bool is_done() const { return submission().is_done(); }
-  // True: the job had not begun and never will begin; get() returns Cancelled, and the callable is destroyed. The job
-  // keeps its place in the queue until its turn comes. False: the job is running or done.
+  // True: the job had not begun and never will begin; get() returns Cancelled, and the callable is destroyed. The
+  // cancelled job stays in the queue until its turn comes. False: the job is running or done.
   bool cancel() { return submission().cancel(); }
 
   // Waits until the job is done.
@@ -381,8 +381,8 @@ bool wait_all(Handles&& handles, Instant deadline = Instant::never(),
   return true;
 }
 
-// The index of one of `handles` (a vector, span or array, not empty) that is done. DeadlineExceeded: no handle was done
-// in time.
+// Returns the index of a handle that is done; `handles` is a vector, a span or an array, and must not be empty.
+// DeadlineExceeded: no handle was done in time.
 template <class Handles>
 Result<std::size_t> wait_any(Handles&& handles, Instant deadline = Instant::never(),
                              std::source_location place = std::source_location::current()) {

@@ -42,7 +42,8 @@ struct Side {
     }
     return all;
   }
-  // The parameters by `in` and name; path parameters by `in` and their position in the path.
+  // The parameters, with `in` and the name as the key; the key of a path parameter is `in` and the position in the
+  // path.
   Named parameters(const Node& item, const Node& operation, std::string_view path) const {
     Named all;
     const std::vector<std::string_view> names = parse_template(path).names;

@@ -160,7 +160,7 @@ struct View {
     }
     return values;
   }
-  // Returns the strictest value that the keyword `name`, a bound, has in any of the parts.
+  // Returns the strictest value that any of the parts has for the keyword `name`, which is a bound.
   std::optional<double> bound(std::string_view name, bool is_least) const {
     std::optional<double> bound;
     for (const Node* const part : parts) {

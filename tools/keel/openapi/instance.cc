@@ -377,7 +377,7 @@ class Instances::Tables {
     to.object = &rules;
   }
 
-  // `more` is a further schema that the value must match, or null.
+  // `more` is null, or a further schema that the value must match.
   void fill_combination(Schema& to, const Node& schema, const Schema* more) {
     contract::Combination& rules = combinations_.emplace_back();
     std::vector<const Schema*> all = list_of(schema, "allOf");

@@ -12,7 +12,8 @@ namespace keel::openapi {
 inline constexpr std::array<std::string_view, 8> methods = {"get",     "put",  "post",  "delete",
                                                             "options", "head", "patch", "trace"};
 
-// The names of the parameters in a path or URL template, in order, and the template's mistake, or "".
+// The names of the parameters in a path or URL template, in order, and the mistake in the template, or "" if there is
+// none.
 struct Template {
   std::vector<std::string_view> names;
   std::string problem;
