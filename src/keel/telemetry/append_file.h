@@ -11,8 +11,8 @@
 //           read from the same link whose owner was checked. If a folder in the path is a link, the system follows it
 //           as usual.
 // Errors:   FailedPrecondition, with advice, for a link of another user, a FIFO without a reader, and a socket.
-//           For every other failure, the error of the system. The caller adds the path; the message names the target of
-//           a link.
+//           For every other failure, the error of the system. The caller has to add the path to the error; if the path
+//           is a link, the message names the target.
 // Cost:     three system calls, and four more for each link. The call never waits for the other end of a FIFO, but does
 //           wait for a process that has a lease on the file (fcntl(2)).
 

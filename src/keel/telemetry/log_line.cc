@@ -97,9 +97,9 @@ void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
 }
 
 constexpr std::size_t number_bytes_max = 32;
-// The largest size of a field, and the largest size of a line; neither size includes texts. The size of a field counts
-// its key and a number. The size of a line counts the time, the marks, the trace, and the bytes that are written past
-// the end of a text, because texts are copied in blocks.
+// The largest size of a field, and the largest size of a line; neither size includes texts. The size of a field
+// includes its key and a number. The size of a line includes the time, the marks, the trace, and the bytes that are
+// written past the end of a text, because texts are copied in blocks.
 constexpr std::size_t field_bytes_max = 80 + number_bytes_max;
 constexpr std::size_t line_bytes_max = 384;
 
@@ -176,7 +176,7 @@ void append_key(Buffer& out, std::string_view name, std::string_view suffix, Lin
   out.append(format == LineFormat::Json ? "\":" : "=");
 }
 
-// Appends the value of a text that needs escapes or quotes, or of an error, which adds a second field. The key must
+// Appends a value that is a text with escapes or quotes, or an error; an error also adds a second field. The key must
 // have been appended before.
 void append_text_value(Buffer& out, const FieldView& field, LineFormat format) {
   if (field.kind == FieldKind::String) return append_quoted(out, field.text, format);

@@ -6,8 +6,8 @@
 //
 // A Duration is written as a number of seconds. An Error is written as its whole text; the code of the Error is in a
 // second field `<name>_code`. A double that is not a number is written as null. A record is always one line, whatever
-// its fields contain: control characters (C1, line separators and bidirectional overrides too) and bytes that are not
-// UTF-8 are escaped, in Text as \xNN and \u{NNNN}.
+// its fields contain: control characters (including C1, line separators and bidirectional overrides) and bytes that are
+// not UTF-8 are escaped. In Text, the escapes are \xNN and \u{NNNN}.
 //
 // Threads: one LineFormatter is used by one thread at a time.
 // Cost:    about 0.06 us per line (log_line_bench); a formatter has 4 KB.

@@ -102,7 +102,7 @@ class LogWriter::Output {
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
   std::uint64_t waiting_lines() const {
     const std::string_view all = pending_.view();
-    if (all == "\n") return 0;  // Only the end of a line waits; an earlier write began that line.
+    if (all == "\n") return 0;  // Only the end of a line, which an earlier write began.
     return static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n'));
   }
 
@@ -147,8 +147,8 @@ class LogWriter::Output {
       return false;
     }
   }
-  // Call this function before the first line for another file is added; at most the unwritten end of one line may wait
-  // then. Returns the number of lines lost.
+  // Call this function before the first line for another file is added, when `pending_` contains at most the unwritten
+  // end of one line. Returns the number of lines lost.
   std::uint64_t begin_file() {
     const std::uint64_t lost = waiting_lines();
     lost_ += lost;

@@ -9,12 +9,12 @@
 // each line has its time.
 //
 // Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops the program: its lines are lost and
-//           counted, and later lines are tried again. A line that was half written is completed first, in the file in
-//           which it began. A file that ends within a line when it is opened gets a line feed first. When lines begin
-//           to be lost, a line on standard error says so; when lines are no longer lost, a line of the log says how
-//           many were lost. Lost lines free their space in the rings, so a full disk makes no thread wait, not even
-//           with log::Overflow::Block. A file that cannot be opened is an error of make(), set_sinks() and reopen(); so
-//           is a symbolic link of another user (append_file.h).
+//           counted, and the writer tries again with later lines. A line that was half written is completed first, in
+//           the file in which it began. A file that ends within a line when it is opened gets a line feed first. When
+//           lines begin to be lost, a line on standard error says so; when lines are no longer lost, a line of the log
+//           says how many were lost. Lost lines free their space in the rings, so a full disk makes no thread wait, not
+//           even with log::Overflow::Block. A file that cannot be opened is an error of make(), set_sinks() and
+//           reopen(); so is a symbolic link of another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any thread. SIGPIPE must be ignored or blocked.
 // Lifetime: recording threads may outlive the LogWriter; its destructor writes the remaining lines and stops the
 //           writing.

@@ -27,8 +27,8 @@ std::string read_file(const char* path) {
   return text;
 }
 
-// The whole number at the beginning of field `index` (from 0) of fields separated by single spaces; 0 when there is
-// none.
+// Returns the integer at the beginning of field `index` (counted from 0) of `text`, whose fields are separated by
+// single spaces; returns 0 if the field does not begin with an integer.
 double number_at(std::string_view text, int index) noexcept {
   for (; index > 0; --index) {
     const std::size_t space = text.find(' ');
@@ -77,7 +77,8 @@ std::uint64_t raise_descriptor_limit() noexcept {
 }
 
 double process_start_seconds() {
-  // The name of the command, in parentheses, may contain anything, so field 22 is counted from the character after it.
+  // Field 2, the name of the command in parentheses, may contain any characters, so field 22 is counted from the end of
+  // field 2.
   const std::string stat = read_file("/proc/self/stat");
   const std::size_t behind_name = stat.rfind(')');
   const std::string boot = read_file("/proc/stat");

@@ -8,8 +8,8 @@
 //
 // Threads:  any; concurrent calls wait for each other. During a call of render(), the registry accepts no new series.
 // Lifetime: the registry outlives the exporter.
-// Cost:     about 10 ns per line; about 100 ns per line in the first call after series were added. To refresh functions
-//           that are tied to workers, call registry.sample() on each worker first.
+// Cost:     about 10 ns per line; about 100 ns per line in the first call after series were added. To refresh the
+//           values of functions that are tied to workers, call registry.sample() on each worker first.
 // Source:   Prometheus text exposition format 0.0.4; OpenMetrics 1.0.
 
 #pragma once

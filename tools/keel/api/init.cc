@@ -34,7 +34,7 @@ struct Operation {
   std::set<std::string> types;
   std::map<int, Response> responses;
 };
-// The operations by path and by the position of their method.
+// The operations by path, and then by the position of their method in `methods`.
 using Operations = std::map<std::pair<std::string, std::size_t>, Operation>;
 using Components = std::map<std::string, Value>;
 

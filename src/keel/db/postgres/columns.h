@@ -41,8 +41,8 @@ class Columns {
   // Makes the columns of a described statement. Each column gets the format that types.h names for its type; the format
   // in `description` is ignored.
   static Result<Columns> of(const RowDescription& description);
-  // Makes the columns of a result, in the formats that its description contains. Use it for the simple protocol, in
-  // which all values are text.
+  // Makes the columns of a result, in the formats that its description contains. Use this function for the simple
+  // protocol, in which all values are text.
   static Result<Columns> as_sent(const RowDescription& description);
 
   int count() const noexcept { return static_cast<int>(types_.size()); }

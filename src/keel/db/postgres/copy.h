@@ -6,8 +6,8 @@
 //   }
 //   const std::size_t count = co_await database.copy_in<Line>("lines", fill);
 //
-// Result:    write() completes when the row is in a buffer. The buffer is sent in parts of 64 KiB, no faster than the
-//            server reads them, so memory is bounded.
+// Result:    write() completes when the row is in a buffer; the row may be sent later. The buffer is sent in parts of
+//            64 KiB, no faster than the server reads them, so memory is bounded.
 // Errors:    write() returns the server's error if the server has ended the COPY; the error names the line of the row,
 //            counted from 1 ("COPY lines, line 3, column quantity"). InvalidArgument: a text contains a zero byte; this
 //            error names the line, too. After an error, no row is stored, whatever the body does afterwards.

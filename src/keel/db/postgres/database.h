@@ -38,11 +38,11 @@
 //            server, and why), or the connection was lost during a write; in the latter case, it is unknown whether the
 //            write took effect, and the message says so. FailedPrecondition: the calling task does not run on a loop.
 //            Internal: the statement begins or ends a transaction, or sets a savepoint.
-// Repeats:   a statement is sent again only if it had no effect, because the server skipped it after another statement
-//            failed, or no longer has it prepared (26000). A read whose response was lost with its connection is sent
-//            again once.
+// Repeats:   a statement is sent again only if it had no effect: either the server skipped it after another statement
+//            failed, or the server no longer has it prepared (26000). A read whose response was lost with its
+//            connection is sent again once.
 // Cancel:    a waiting statement is removed from the queue. If a statement has been sent, the server is asked to cancel
-//            it, and the server's response decides: a write either took effect, or fails with Cancelled and had no
+//            it, and the server's response decides: a write either takes effect, or fails with Cancelled and has no
 //            effect. If a server does not respond within `cancel_grace`, the connection is closed. If a transaction's
 //            connection is lost between two statements, the transaction ends with Unavailable and has no effect.
 // Idle:      idle connections are not tested by sending statements. A server that shuts down closes its idle

@@ -167,7 +167,7 @@ Result<> Encoder::bind(std::string_view portal, std::string_view statement, std:
     return zero_in("a name");
 
   Unfinished message(out_);
-  // Reserves most of the message's space; the length is written at the end, because it is not yet known.
+  // Reserves the space for most of the message; the length is written at the end, because it is not yet known.
   char* at = begin_message(out_, 'B', body + 8 * values.size());
   at = wire::store_text(at, portal);
   at = wire::store_text(at, statement);

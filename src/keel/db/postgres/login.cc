@@ -62,7 +62,8 @@ Result<bool> Login::step(const Message& message, Buffer& out) {
     case MessageType::NoticeResponse:
       return false;
     case MessageType::NegotiateProtocolVersion: {
-      // The client requests version 3.0 and no options, so the message names an option that the client did not request.
+      // The client requests version 3.0 and no options, so any option that the server names here is one that the client
+      // did not request.
       KEEL_TRY(const NegotiateProtocolVersion version, NegotiateProtocolVersion::read(message.body));
       if (version.options == 0) return false;
       return Error::text(Code::Unsupported, "the database server does not know the option " +

@@ -35,7 +35,7 @@ namespace keel::db::postgres {
 struct ColumnDescription {
   std::string_view name;
   Oid table = 0;            // The table that the column belongs to; 0 if none.
-  std::int16_t number = 0;  // The number of the column in that table, counted from 1; 0 if there is no table.
+  std::int16_t number = 0;  // The number of the column in its table, from 1; 0 if there is no table.
   Oid type = 0;
   std::int16_t type_size = 0;       // Negative if the values of the type vary in size.
   std::int32_t type_modifier = -1;  // As in pg_attribute.atttypmod.
@@ -90,7 +90,7 @@ class DataRow {
   int columns() const noexcept { return columns_; }
   // The next column. Protocol: the row is malformed, or there is no further column.
   Result<Cell> next();
-  // Call it after the last column: fails if more bytes follow.
+  // Call it after the last column has been read. It fails if more bytes follow.
   Result<> end() const;
 
   // The error of next() and end() for a row whose counts and lengths do not match its bytes.

@@ -10,8 +10,9 @@
 //
 // PLUS binds the proof to the TLS connection, so that a man in the middle cannot forward it. PLUS is used whenever the
 // TLS connection provides a binding and the server offers PLUS. If TLS provides a binding but the server does not offer
-// PLUS, the client states in the signed part of its message that it would support PLUS. If the client states this, a
-// server that did offer PLUS rejects the login, because a man in the middle must have removed the offer.
+// PLUS, the client states in the signed part of its message that it would support PLUS. If the client states that it
+// would support PLUS, a server that did offer PLUS rejects the login, because a man in the middle must have removed the
+// offer.
 //
 // Errors:    all from_environment(). Unauthenticated: the server's signature is wrong, so it does not know the
 //            password; the server does not offer PLUS although channel binding is required; no password is configured.

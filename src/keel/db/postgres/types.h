@@ -64,9 +64,9 @@ Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& sc
 // type `type`; returns the format of the bytes. After an error, `out` is unchanged.
 Result<Format> encode(const Value& value, Oid type, int number, Buffer& out);
 
-// Appends the binary form of a text that has the form in the table above, as a server does when it reads a literal of
-// the type. InvalidArgument: the text does not have this form. `type` must be in the table. This function is for
-// servers, such as the FakeServer of tests.
+// Converts a text to binary form, as a server does when it reads a literal of the type, and appends the bytes. The text
+// must have the form that the table above shows. InvalidArgument: the text does not have this form. `type` must be in
+// the table. This function is for servers, such as the FakeServer of tests.
 Result<> encode_text(Oid type, std::string_view text, Buffer& out);
 
 }  // namespace keel::db::postgres

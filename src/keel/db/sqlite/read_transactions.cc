@@ -119,7 +119,7 @@ Duration ReadTransactions::warn_of_held(Duration limit) noexcept {
     if (open.is_logged || open.has_ended) continue;
     if (now - open.begun < limit) return open.begun + limit - now;
     open.is_logged = true;
-    log::Logger("db").warn("a transaction is open for longer than held_warning: commit it earlier, or destroy it",
+    log::Logger("db").warn("a transaction has been open for longer than held_warning: commit it earlier, or destroy it",
                            log::field("begun_at", fmt::format("{}:{}", open.place.file_name(), open.place.line())));
   }
   return {};

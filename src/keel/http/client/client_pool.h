@@ -61,7 +61,8 @@ struct ClientPoolOptions {
   std::size_t connections_max = 512;
   // The number of servers that the client remembers, each with its circuit breaker and its retry budget.
   std::size_t origins_max = 1024;
-  // The longest wait for a place; after this time the call fails with ResourceExhausted.
+  // How long a call may wait for one of the connections_per_origin_max places; after this time the call fails with
+  // ResourceExhausted.
   Duration wait_max = 5_s;
   // Time limit for making a connection, including the lookup of the name and the TLS handshake.
   Duration connect_timeout = 5_s;

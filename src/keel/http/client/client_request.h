@@ -22,9 +22,9 @@
 // Range, the body is returned as it arrives and is not decoded. Set Accept-Encoding to store a body in compressed form,
 // and Range to request a part of a body.
 //
-// Errors:   after a name that is not a token, a value with a control character, a field that only the client may set
-//           (Host, Content-Type, Content-Length, Transfer-Encoding, Connection, …) or a bad URL, send() fails with
-//           InvalidArgument, and nothing is sent.
+// Errors:   send() fails with InvalidArgument, and sends nothing, if the name of a field is not a token, a value has a
+//           control character, a field is one that only the client may set (Host, Content-Type, Content-Length,
+//           Transfer-Encoding, Connection, …), or the URL is invalid.
 // Threads:  a value.
 // Cost:     the functions copy their arguments.
 

@@ -51,7 +51,7 @@ class EventReader {
 
   ClientStream& response_;
   EventParser parser_;
-  std::string_view rest_;  // The part of the last chunk that was not yet passed to the parser.
+  std::string_view rest_;  // The part of the last chunk that has not been passed to the parser yet.
   bool is_checked_ = false;
 };
 

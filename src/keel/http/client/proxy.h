@@ -50,7 +50,7 @@ class Proxy {
  public:
   static Result<Proxy> parse(std::string_view url);
 
-  // The name of the proxy for messages, without user and password, such as "http://proxy.internal:3128".
+  // The name by which messages refer to the proxy, without user and password, such as "http://proxy.internal:3128".
   const std::string& name() const noexcept { return name_; }
   // The host; an IPv6 address has no brackets.
   const std::string& host() const noexcept { return host_; }

@@ -20,10 +20,11 @@
 //             payload
 //       u32   CRC32C of all bytes before it            where flag 4 is set
 //
-// Errors:    problem() is a string literal. code() is Protocol, DataLoss for a wrong checksum and for a frame without a
-//            checksum after a frame that had one, or OutOfRange for a frame that is too large.
-// Ownership: a payload is a view of the bytes that were passed to feed(), or into the reader if the frame arrived in
-//            pieces.
+// Errors:    problem() is a string literal. code() is DataLoss for a wrong checksum and for a frame without a checksum
+//            after a frame that had one, OutOfRange for a frame that is too large, and Protocol for every other
+//            problem.
+// Ownership: a payload is a view of the bytes that were passed to feed() or, if the frame arrived in pieces, of the
+//            reader's own memory.
 // Threads:   one at a time.
 // Cost:      a frame that arrives whole is not copied. For a frame that arrives in pieces, the reader keeps only the
 //            received bytes, whatever length the frame declares; an idle reader has no buffer.
@@ -51,10 +52,11 @@ enum class FrameKind : std::uint8_t {
   Response = 4,  // The payload is the reply.
   Failure = 5,   // The payload is an error (put_error).
   Cancel = 6,    // The response to request `id` is no longer needed; the peer sends a response nevertheless.
-  Open = 7,      // Opens the stream `id`: the lower half of the id is the stream's index, the upper half any number.
-  Data = 8,      // One message of a stream.
-  Credit = 9,    // The payload is a u32: how many more bytes may be sent in the stream.
-  End = 10,      // The sender's direction of the stream has ended; a payload, if any, is the error that ended it.
+  // Opens the stream `id`: the lower half of the id is the stream's index; the upper half may be any number.
+  Open = 7,
+  Data = 8,    // One message of a stream.
+  Credit = 9,  // The payload is a u32: how many more bytes may be sent in the stream.
+  End = 10,    // The sender's direction of the stream has ended; a payload, if any, is the error that ended it.
   // Tells the peer to end its direction of the stream, because the sender of this frame accepts nothing more.
   Abandon = 11,
   Ping = 12,
@@ -98,7 +100,7 @@ class FrameReader {
   const char* problem() const noexcept { return problem_; }
   Code code() const noexcept { return code_; }
   std::size_t unread_bytes() const noexcept { return rest_.size(); }
-  // How many bytes of an incomplete frame are kept.
+  // The number of bytes of an incomplete frame that the reader holds now.
   std::size_t kept_bytes() const noexcept { return is_given_ ? 0 : kept_.size(); }
 
  private:
@@ -153,9 +155,9 @@ Result<Hello> parse_hello(std::string_view payload);
 // The version that both sides use. Unsupported: there is no common version.
 Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs);
 
-// An error as the payload of a Failure, an End or a Close: its code, and its message if the application wrote it. An
-// error from the environment or a bug is sent without its message, and with the code Internal unless its own code says
-// that a retry may help.
+// An error as the payload of a Failure, an End or a Close: its code, and its message if the application wrote it. A bug
+// is sent as Internal, without its message. An error from the environment is sent without its message, too; its code is
+// sent if the code says that a retry may help; otherwise, Internal is sent.
 void put_error(Buffer& out, const Error& error);
 // Returns the error, which counts as an error from the environment; its message is "the peer failed to handle the
 // request" if no message was sent. The error has the code Internal if the payload has an unknown code.

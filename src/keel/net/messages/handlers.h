@@ -64,9 +64,9 @@ class Handlers {
     add(type, internal::Incoming::What::Message, [f = std::move(f)](internal::Incoming& in) mutable {
       if constexpr (std::is_invocable_v<F&, Peer&, std::string_view>) {
         using Given = std::invoke_result_t<F&, Peer&, std::string_view>;
-        static_assert(
-            !internal::is_task<Given>,
-            "a handler of raw bytes that returns a Task must take a Buffer: the bytes are borrowed during the call");
+        static_assert(!internal::is_task<Given>,
+                      "a handler of raw bytes that returns a Task must take a Buffer: a std::string_view is valid only "
+                      "during the call");
         in.handle([&](Peer& peer) -> decltype(auto) { return f(peer, in.payload()); });
       } else {
         in.handle([&](Peer& peer) -> decltype(auto) {

@@ -9,22 +9,23 @@
 //   });                                                                // its end, or its error, ends the stream
 //
 // Each side may send until it finishes; the two directions are independent. A sender begins with as much credit as the
-// other side has room (PeerOptions::stream_bytes_max), and gets more credit when the receiver has taken messages; if
-// any credit is left, a whole message may be sent.
+// other side has room (PeerOptions::stream_bytes_max), and gets more credit when the receiver has taken messages; while
+// any credit is left, a message may be sent even if it is larger than the credit.
 //
-// Errors:    receive() fails with the error with which the peer ended its direction, as an error from the environment;
-//            with InvalidArgument for a message that cannot be read as M, which is consumed nevertheless; and with
-//            Unavailable when the connection has ended. send() fails with Cancelled when the peer accepts no more
-//            messages, with FailedPrecondition after finish(), with OutOfRange for a message larger than the peer's
-//            frames, and with Unavailable when the connection has ended. In the handler of a one-way message, both
-//            functions fail with ResourceExhausted instead of waiting, in the same cases as Peer::request. A second
-//            task that sends, or that receives, is a bug (base/bug.h): the await of the second task throws, and the
-//            first task continues.
+// Errors:    receive() fails with the peer's error (marked as an error from the environment) when the peer has ended
+//            its direction with an error; with InvalidArgument for a message that cannot be read as M, which is
+//            consumed nevertheless; and with Unavailable when the connection has ended. send() fails with Cancelled
+//            when the peer accepts no more messages, with FailedPrecondition after finish(), with OutOfRange for a
+//            message larger than the peer's frames, and with Unavailable when the connection has ended. In the handler
+//            of a one-way message, send() and receive() fail with ResourceExhausted instead of waiting, in the same
+//            cases as Peer::request. It is a bug (base/bug.h) if a task sends while another task waits to send, or
+//            receives while another task waits to receive: the await of the second task throws, and the first task
+//            continues.
 // Ownership: movable. Destroying a MessageStream ends both directions: the peer receives Cancelled unless finish() was
 //            called or the peer had already ended its direction. A stream that a handler received ends with the
 //            handler, and the peer receives the handler's error.
-// Threads:   those of its Peer. At most one task at a time may send, and one task at a time may receive; these two
-//            tasks may differ.
+// Threads:   those of its Peer. Only one task may send at a time, and only one task may receive at a time; the sender
+//            and the receiver may be different tasks.
 // Cancel:    a cancelled send or receive loses nothing, and the stream can still be used.
 // Cost:      no heap in steady state.
 
@@ -128,12 +129,12 @@ class MessageStream {
   Receive<M> receive() noexcept {
     return Receive<M>(*state_);
   }
-  // Ends this side's direction. Idempotent.
+  // Closes the sending direction of this side; the peer can still send. Idempotent.
   void finish();
-  // Ends this side's direction with an error, which the peer receives.
+  // Closes the sending direction of this side with an error, which the peer receives.
   void finish(Error error);
-  // The connection; null when the connection, or both directions of the stream, have ended. The peer may end the
-  // connection or the stream at any time.
+  // The connection; null when the connection has ended, or when both directions of the stream have ended. The peer may
+  // end the connection or the stream at any time.
   Peer* peer() const noexcept;
 
  private:

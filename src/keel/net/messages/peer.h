@@ -8,8 +8,8 @@
 //
 //   MessageStream rows = co_await peer.open(month);                // message_stream.h
 //
-// Make a struct with strings or lists a named variable before the awaited call, as in this example: GCC 12 destroys
-// structs twice if they are made within an awaited expression, so passing such a temporary does not compile.
+// If a struct has strings or lists, store it in a named variable before the awaited call, as in this example: GCC 12
+// destroys structs twice if they are made within an awaited expression, so passing such a temporary does not compile.
 //
 // After connecting, both sides are equal: each side may send requests, and incoming messages are handled by that side's
 // Handlers (handlers.h).
@@ -22,15 +22,15 @@
 //            this type. InvalidArgument: the peer could not read the message. Protocol: the reply cannot be read.
 //            Unavailable: the connection ended before the reply, so it is unknown whether the peer handled the request;
 //            or the peer accepts no new requests. OutOfRange: the message is larger than the peer accepts.
-//            ResourceExhausted: the caller is the handler of a one-way message, and all other such handlers that may
-//            run (messages_max) already wait for this peer. Cancelled if the awaiting task was cancelled;
+//            ResourceExhausted: the caller is the handler of a one-way message, and messages_max - 1 other handlers of
+//            one-way messages already wait for this peer. Cancelled if the awaiting task was cancelled;
 //            DeadlineExceeded if its deadline has passed. try_send() fails with OutOfRange, with Unavailable, and with
 //            ResourceExhausted when queued_bytes_max would be exceeded.
 // Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
 // Lifetime:  a Peer lives until FrameSink::on_closed or ServerOptions::on_closed (server.h) has returned.
 // Threads:   the worker on which the Peer was constructed.
-// Cancel:    a cancelled request occupies its place in the connection (requests_max) until the peer has replied; a
-//            cancelled send has no effect.
+// Cancel:    a cancelled request occupies its place in the connection (requests_max) until the peer has replied; a send
+//            that is cancelled while it waits sends nothing.
 // Cost:      no heap in steady state; all bytes that are queued in one iteration of the loop are sent with one system
 //            call.
 

@@ -121,7 +121,8 @@ struct Pool::State {
     work.is_running = nullptr;
     work.stop();
   }
-  // `make` returns the task, which checks in the slot whether the pool still exists.
+  // `make` returns the task. The task finds the Background in `slot`, and later reads from it whether the pool still
+  // exists.
   template <class F>
   void begin(Background*& slot, bool& is_running, F make) {
     auto* const work = slot = new Background;
@@ -388,7 +389,7 @@ Result<> Pool::check() const {
   const Instant now = Host::current().now();
   bool has_failed = false;
   for (const auto& endpoint : state_->endpoints) {
-    // The name of the endpoint was not looked up yet, so no problem is known.
+    // The name of the endpoint has not been looked up yet, so no problem is known.
     if (endpoint->targets.empty() && !endpoint->last_error) return {};
     has_failed = has_failed || endpoint->last_error.has_value();
     for (const auto& target : endpoint->targets) {

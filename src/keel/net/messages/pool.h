@@ -7,17 +7,17 @@
 //
 // A name is looked up again from time to time, and each of its addresses is a target with its own connections. A
 // request goes to the connection with the fewest outstanding requests. A target that cannot be reached, or whose
-// connection broke, is left out for a random time that grows with each failure; a connection whose peer does not
-// respond to pings counts as broken (PeerOptions::heartbeat). Connections that break while their target is left out do
-// not count as further failures. A target whose requests fail too often is left out by its circuit breaker
+// connection broke, is excluded for a random time that grows with each failure; a connection whose peer does not
+// respond to pings counts as broken (PeerOptions::heartbeat). Connections that break while their target is excluded do
+// not count as further failures. A target whose requests fail too often is excluded by its circuit breaker
 // (task/circuit_breaker.h); when the breaker is half open, one request at a time is sent to the target. Connections are
 // made when they are first needed.
 //
 // Retries:   an Idempotent request that failed with a transient error (is_transient) is sent again, to another target
 //            if there is one, within the budget of RetryOptions. A request that is not idempotent is never repeated
-//            once it was sent; but before it is sent, other targets are tried when a target cannot be reached. When all
-//            targets are left out, an Idempotent request waits, within the same budget, until the first target may be
-//            tried again, but not longer than RetryOptions::backoff_max.
+//            after it was sent; but before it is sent, other targets are tried when a target cannot be reached. When
+//            all targets are excluded, an Idempotent request waits, within the same budget, until the first target may
+//            be tried again, but not longer than RetryOptions::backoff_max.
 // Errors:    those of Peer::request. Unavailable when no target can be used; the message says why, for each target.
 //            InvalidArgument for a malformed endpoint. Cancelled and DeadlineExceeded.
 // Ownership: owns its connections. A Peer that peer() returned is valid until the next await.
@@ -50,7 +50,7 @@ class Resolver;
 
 namespace keel::messages {
 
-// The endpoints of a pool, and the rules by which an endpoint is left out.
+// The endpoints of a pool, and the rules by which an endpoint is excluded for some time.
 struct PoolOptions {
   // "host:port", "192.0.2.7:7000" or "unix:/run/devices.sock"; at least one.
   std::vector<std::string> endpoints = {};
@@ -61,8 +61,8 @@ struct PoolOptions {
   // After this time the next request makes the pool look up the names again. A failed look-up is repeated sooner, with
   // the same pauses as a failed attempt to connect.
   Duration refresh = 30_s;
-  Duration eject_first = 100_ms;  // The maximum time for which a target is left out after its first failure.
-  // The limit of the time for which a target is left out; this time doubles with each further failure.
+  Duration eject_first = 100_ms;  // The maximum time for which a target is excluded after its first failure.
+  // The maximum time for which a target is excluded doubles with each further failure, up to this limit.
   Duration eject_max = 10_s;
   RetryOptions retry = {};
   CircuitBreakerOptions breaker = {};
@@ -80,7 +80,7 @@ class Pool {
   enum class Repeat : std::uint8_t { Never, Idempotent };
   struct Stats {
     std::size_t targets = 0;      // The number of addresses.
-    std::size_t ejected = 0;      // The number of addresses that are currently left out.
+    std::size_t ejected = 0;      // The number of addresses that are currently excluded.
     std::size_t connections = 0;  // The number of open connections.
     std::size_t outstanding = 0;  // Requests that wait for their replies.
     std::uint64_t retries = 0;
@@ -148,7 +148,8 @@ class Pool {
     std::optional<CircuitBreaker::Call> call_;
   };
   Task<Chosen> choose(const Target* other_than, For what);
-  // The time until a target that is left out after a failure may be tried again; none if that time is too long.
+  // The time until the first excluded target may be tried again; nullopt if that time is longer than
+  // RetryOptions::backoff_max.
   std::optional<Duration> until_target() const noexcept;
   Retry& retry() noexcept;
   Duration timeout() const noexcept;

@@ -200,7 +200,7 @@ bool append_interval_text(std::string_view bytes, Buffer& to) {
   const auto days = wire::load<std::int32_t>(bytes.data() + 8);
   const auto months = wire::load<std::int32_t>(bytes.data() + 12);
   if (us == timestamp_infinity && days == date_infinity && months == date_infinity) {
-    to.append(infinity_text);  // Servers send an infinite interval from version 17 on.
+    to.append(infinity_text);  // From version 17 on, servers can send an infinite interval.
     return true;
   }
   if (us == timestamp_minus_infinity && days == date_minus_infinity && months == date_minus_infinity) {

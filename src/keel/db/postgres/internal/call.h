@@ -48,7 +48,7 @@ class Call final : public Leaf, public Link {
   std::uint32_t rows_max = 0;  // Set only for Fetch: the number of rows to fetch.
   bool is_first = false;       // True only for the first Fetch of a result, which creates the portal.
   bool has_more = false;       // Set only for Fetch, when the call completes: whether the portal has more rows.
-  // Set only for CopyIn and CopyOut: the COPY; when the call completes, the COPY has begun.
+  // The COPY of a CopyIn or a CopyOut, else null. When the call completes, the COPY has begun.
   Copy* copy = nullptr;
   Rows rows;
   Written written;

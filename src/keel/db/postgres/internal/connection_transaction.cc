@@ -189,7 +189,7 @@ void Connection::roll_back_to(std::uint64_t savepoint) noexcept {
 }
 
 void Connection::held_long() noexcept {
-  log::Logger("db").warn("a transaction is open for longer than held_warning: commit it earlier, or destroy it",
+  log::Logger("db").warn("a transaction has been open for longer than held_warning: commit it earlier, or destroy it",
                          log::field("begun_at", text_of(transaction_.place)));
 }
 

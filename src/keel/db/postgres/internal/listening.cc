@@ -89,7 +89,7 @@ Task<> Listening::connect() {
   }
 }
 
-// Attempts to connect until an attempt succeeds.
+// Repeats the attempt to connect until one attempt succeeds.
 Task<> Listening::connect_again() {
   const DatabaseOptions& options = pool_.settings().options;
   Duration pause = options.reconnect_min;

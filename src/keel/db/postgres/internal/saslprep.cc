@@ -36,8 +36,8 @@ constexpr PointRange prohibited[] = {
     {0xEFFFE, 0x10FFFF},
 };
 // Characters that Unicode 3.2 assigns (RFC 3454 A.1 lists those that it does not assign), that are their own NFKC form,
-// and that do not combine with the preceding character. Characters of right-to-left scripts are left out, because RFC
-// 3454 §6 has further rules for them.
+// and that do not combine with the preceding character. The table omits the characters of right-to-left scripts,
+// because RFC 3454 §6 has further rules for them.
 constexpr PointRange normal[] = {
     {0x20, 0x7E},     {0xA1, 0xA7},     {0xA9, 0xA9},     {0xAB, 0xAC},     {0xAE, 0xAE},     {0xB0, 0xB1},
     {0xB6, 0xB7},     {0xBB, 0xBB},     {0xBF, 0x131},    {0x134, 0x13E},   {0x141, 0x148},   {0x14A, 0x17E},

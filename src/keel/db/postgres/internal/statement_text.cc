@@ -79,8 +79,8 @@ class Scan {
  private:
   // How far the beginning of the statement matches these words: `create [or replace] function|procedure`.
   enum class Routine : unsigned char { Begins, AfterCreate, AfterOr, AfterReplace, Is, IsNot };
-  // The position in the body of a function. Between two statements, an `end` ends the body; within a statement, an
-  // `end` may belong to a `case`.
+  // Where the scan is: outside of a function's body, between two statements of the body, or in one of them. Between two
+  // statements, an `end` ends the body; within a statement, an `end` may belong to a `case`.
   enum class Body : unsigned char { None, BetweenStatements, InStatement };
 
   void look_at_head() noexcept {

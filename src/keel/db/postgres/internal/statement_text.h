@@ -40,7 +40,7 @@ struct AloneFacts {
   // True if the statement may run again after it has run wholly or partly: it contains `if [not] exists`, or needs no
   // such clause.
   bool is_repeatable = true;
-  // For `create index concurrently`, the index that is created, as it is written in the statement.
+  // For `create index concurrently`: the name of the new index, as the statement writes it.
   std::string index = {};
   std::string table = {};  // Its table.
 };

@@ -44,7 +44,7 @@ class Statements {
   Statements(const Statements&) = delete;
   Statements& operator=(const Statements&) = delete;
 
-  // Returns the Statement for `sql`, which is added if there is none. Throws std::bad_alloc.
+  // Returns the Statement for `sql`; adds a Statement if there is none. Throws std::bad_alloc.
   Statement& find(const Sql& sql);
   // Call it when the statement on the server no longer matches its description; the statement is then prepared again,
   // under another name.

@@ -34,8 +34,8 @@ class FakeListener {
   std::string url() const {
     return "postgres://app:secret@" + listener_.address().to_string() + "/shop?sslmode=disable";
   }
-  // Closes each connection after a random number of bytes in one of the two directions. `bytes` is the average number
-  // of bytes; 0: connections are not closed. The random numbers come from the loop's Host.
+  // Closes each connection after a random number of bytes in one of the two directions. `bytes` is the average of these
+  // random numbers; 0: connections are not closed. The random numbers come from the loop's Host.
   void cut_after(std::uint64_t bytes) noexcept { cut_after_ = bytes; }
   std::uint64_t cuts() const noexcept { return cuts_; }
   // The response to a held statement is sent after this time; if the time is zero, the response is sent only after

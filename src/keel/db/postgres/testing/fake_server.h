@@ -95,8 +95,8 @@ class FakeDatabase {
   // Describes a statement. This function is not called for empty statements, nor for statements that the server itself
   // executes.
   virtual FakeStatement prepare(std::string_view sql) = 0;
-  // Executes a statement, always within a transaction of the session: if the client has not begun one, a transaction is
-  // begun before the statement, and after a success, commit() is called at the Sync.
+  // Executes a statement, always within a transaction of the session. If the client has not begun a transaction, the
+  // FakeServer begins one before the statement, and if the statement succeeds, calls commit() at the Sync.
   virtual FakeResult execute(std::uint64_t session, std::string_view sql, std::span<const FakeValue> arguments) = 0;
   // Receives the whole data of a COPY … FROM STDIN; returns a result whose tag has the number of rows, or an error.
   virtual FakeResult copied(std::uint64_t session, std::string_view sql, std::string_view data);
@@ -160,7 +160,7 @@ struct FakeOptions {
   std::uint64_t seed = 1;
   Fault fault = Fault::None;
   std::string server_version = "15.14";
-  // How many CancelRequests have no effect at first, as if they arrived before the statement.
+  // The first `cancels_ignored` CancelRequests have no effect, as if they had arrived before the statement.
   int cancels_ignored = 0;
   bool is_read_only = false;  // Whether default_transaction_read_only and in_hot_standby are on.
   // Whether the server behaves like a pooler that changes servers between transactions: it sends no cancel key, and

@@ -133,7 +133,7 @@ void RealServer::run(const std::vector<std::string>& command) const {
   int status = 0;
   waitpid(child, &status, 0);
   if (status != 0) std::fputs(read_all(output).c_str(), stderr);
-  KEEL_CHECK(status == 0, "a program of PostgreSQL must be able to run");
+  KEEL_CHECK(status == 0, "every program of PostgreSQL that a test runs must succeed");
 }
 
 void RealServer::start() {

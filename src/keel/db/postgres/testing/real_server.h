@@ -61,7 +61,7 @@ class RealServer {
   void suspend();
   void resume();
 
-  // The URL, through the Unix socket, of the database `postgres` and the user `keel`.
+  // The URL of the database `postgres` for the user `keel`, through the Unix socket.
   std::string url() const;
   // The URL with `rest` appended, for example "&sslmode=disable".
   std::string url(const std::string& rest) const { return url() + rest; }

@@ -576,8 +576,8 @@ void Connection::tick() noexcept {
       return close(Error(Code::DeadlineExceeded, "the peer sent no hello within hello_timeout"));
     }
   } else if (options().heartbeat > Duration()) {
-    // The peer has a whole heartbeat to reply, because this side may itself have been suspended, with received bytes
-    // that it has not read yet.
+    // The peer has a whole heartbeat interval to reply to a ping, because this side may itself have been suspended, and
+    // may not have read yet what the peer has sent.
     if (is_paused_) {
       last_received_ = now;
       has_pinged_ = false;

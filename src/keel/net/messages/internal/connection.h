@@ -146,10 +146,10 @@ class Connection final : public Peer, public Link {
 
   void received() noexcept;
   void read_on();
-  // Only responses and the ends of the peer's streams count, because reading causes them. If other frames counted too,
-  // two sides that both have much to send would both stop reading forever. To avoid such a deadlock, a side that itself
-  // waits for responses continues to read, and holds the requests that it reads. The peer waits for the responses that
-  // are queued here, so the peer continues to read as well.
+  // Of the queued bytes, only responses and the ends of the peer's streams count, because reading causes only these. If
+  // other frames counted too, two sides that both have much to send would both stop reading forever. To avoid such a
+  // deadlock, a side that itself waits for responses continues to read, and holds the requests that it reads. The peer
+  // waits for the responses that are queued here, so the peer continues to read as well.
   bool has_many_responses() const noexcept { return response_bytes_ > options().high_bytes; }
   bool is_to_pause() const noexcept {
     const bool awaits = outstanding_ != 0 || open_streams_ != 0;
@@ -223,7 +223,8 @@ class Connection final : public Peer, public Link {
   std::uint32_t open_streams_ = 0;
   Hello theirs_;
   Instant last_received_;
-  // The time at which the current phase or step began: the connection, the last ping, the drain, or the close.
+  // The time of the latest of these events: the connection was made, the peer's hello arrived, a ping was sent because
+  // the peer was silent, the drain began, the close began.
   Instant since_;
   std::optional<Error> reason_;
   FrameReader reader_;

@@ -91,7 +91,7 @@ class Handling : public Link {
     Handling& handling;
   };
   StreamState* stream_ = nullptr;
-  std::uint32_t waits_ = 0;  // How many waits for the peer are in progress.
+  std::uint32_t waits_ = 0;  // The number of waits for the peer that are in progress.
   Span span_;
   Deadline timer_;
 };

@@ -60,7 +60,7 @@ class StreamState {
   // Frees this object if nothing needs it any more; a call must be the last action of the caller.
   void settle() noexcept;
 
-  Connection* connection_;  // Null: the connection, or both directions of the stream, have ended.
+  Connection* connection_;  // Null: the connection has ended, or both directions of the stream have ended.
   const std::uint32_t id_;
   const bool is_opener_;
   int pins_ = 0;  // Greater than 0 while tasks are being woken: settle() must not free this object meanwhile.
