@@ -163,7 +163,7 @@ class LogWriter::Output {
     while (done < pending_.size()) {
       std::size_t bytes = pending_.size() - done;
       if (!is_file_) {
-        // After POLLOUT, a pipe takes at least PIPE_BUF bytes without blocking; it may accept no more than that.
+        // After POLLOUT, a pipe takes at least PIPE_BUF bytes without blocking; more bytes could block.
         bytes = std::min<std::size_t>(bytes, PIPE_BUF);
         pollfd ready{descriptor_, POLLOUT, 0};
         if (::poll(&ready, 1, is_stuck_ ? 0 : patience_ms) <= 0) {

@@ -20,8 +20,9 @@
 //           writing.
 // Memory:   two batches for each sink, allocated at the start, so that lines which fit into the batches are not lost
 //           when memory runs out.
-// Cost:     in the mode Background, recording threads pay nothing. The writer writes in batches. The writer checks the
-//           rings every flush_interval while there are records, and ten times less often while there are no records.
+// Cost:     in the mode Background, the LogWriter costs recording threads nothing. The writer writes in batches. The
+//           writer checks the rings every flush_interval while there are records, and ten times less often while there
+//           are no records.
 // Limits:   no rotation; instead, rename the file and call reopen().
 
 #pragma once

@@ -63,7 +63,7 @@ enum class FrameKind : std::uint8_t {
   Pong = 13,
   Drain = 14,    // The sender accepts no new requests or streams.
   Close = 15,    // The last frame; the payload is the error.
-  Session = 16,  // Belongs to a session over the connection (FrameSink in peer.h), which defines its payload.
+  Session = 16,  // A frame of a session (FrameSink in peer.h); the session defines the payload.
 };
 // The largest FrameKind.
 inline constexpr std::uint8_t frame_kind_max = 16;

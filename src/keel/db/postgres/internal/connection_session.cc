@@ -146,7 +146,8 @@ Task<> Connection::write_all(Stream& stream) {
     has_output_.reset();
     std::swap(out_, sending_);
     Stream::Write write = stream.write(sending_.view());
-    // After a group was sent, nothing more is sent until its responses have arrived, so this task may continue late.
+    // After a group was sent, nothing more is sent until its responses have arrived, so it does no harm if this task
+    // continues late.
     write.set_unhurried(pipeline_ != nullptr && pipeline_->waiting() != 0 && !is_copy_);
     const Result<> written = co_await attempt(write);
     sending_.clear();

@@ -144,7 +144,7 @@ void Connection::drain() {
   if (is_closed() || std::exchange(is_draining_, true)) return;
   queue({.kind = FrameKind::Drain});
   if (owner_ == nullptr) {
-    is_drain_known_ = true;  // A client ends as soon as it is idle.
+    is_drain_known_ = true;  // When a client drains, its connection ends as soon as it is idle.
     return;
   }
   ping();
