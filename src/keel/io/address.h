@@ -8,7 +8,7 @@
 // different addresses. The system refuses to bind or connect to a link-local address without a scope.
 //
 // Threads: a value.
-// Cost:    parsing and printing only; up to three system calls to look up the name of a scope.
+// Cost:    parsing and printing; looking up the name of a scope adds up to three system calls.
 // Source:  RFC 4007 §11.
 
 #pragma once

@@ -372,7 +372,7 @@ class EpollEngine final : public SystemEngine {
         Descriptor& at = descriptors_.at(fd);
         at.readable = false;
         if (op.shared && n > 0) {
-          // Moves this worker to the end of the queue, because the kernel wakes the first waiting worker.
+          // Moves this worker to the end of the queue, because the kernel always wakes the first worker of the queue.
           remove(fd, at);
           if (const int error = add(fd, at)) complete_later(op, -error);
         }
@@ -455,7 +455,7 @@ class EpollEngine final : public SystemEngine {
     return shown;
   }
 
-  // Returns 0 when everything is sent, EAGAIN, share_is_used, or another errno.
+  // Returns 0 when everything is sent; otherwise EAGAIN, share_is_used or another errno.
   [[gnu::always_inline]] int try_send(Send& op) noexcept {
     while (share_ > 0) [[likely]] {
       ++system_calls_;
@@ -491,7 +491,7 @@ class EpollEngine final : public SystemEngine {
   }
 
   static bool is_to_wait(int error) noexcept { return error == EAGAIN || error == share_is_used; }
-  // Continues the send when the socket has room, or in the next dispatch(). Returns 0, or an errno if that fails.
+  // Continues the send when the socket has room, or in the next dispatch(). Returns 0, or the errno of wait_writable().
   int send_later(Op& op, Descriptor& at, int why) noexcept {
     if (why == EAGAIN) return at.out_wanted ? 0 : wait_writable(op, at);
     at.out = &op;

@@ -19,8 +19,8 @@
 // Ownership: owns its descriptor; movable while no operation is in progress. The destructor closes the descriptor
 //            without a sync.
 // Lifetime:  the file and the buffers must live until the operation completes.
-// Threads:   the worker it was made on. Opening, renaming or removing a file on a thread that is not a worker throws a
-//            Bug (base/bug.h).
+// Threads:   only the worker on which the file was made. Opening, renaming or removing a file on a thread that is not a
+//            worker throws a Bug (base/bug.h).
 // Cancel:    an operation that has not begun does not take place; an operation that has begun is completed and reports
 //            its own result. Therefore a task that waits for a disk cannot be ended while the disk hangs.
 // Cost:      with io_uring, an operation needs no separate system call, except an open; a page that is in memory is
@@ -62,7 +62,7 @@ class File {
     Write,      // An existing file, for reading and writing.
     Create,     // The file is opened for reading and writing, and created if it is missing.
     Replace,    // The file is opened as with Create, and then truncated to zero bytes.
-    CreateNew,  // A new file; AlreadyExists if it exists.
+    CreateNew,  // Creates a new file; AlreadyExists if the path exists.
   };
   class Open;
   class Read;

@@ -117,7 +117,7 @@ bool is_leased(Open& op, int result) noexcept {
 
 // With O_NONBLOCK, io_uring would reject a read of a page that is not in memory, instead of waiting for the page.
 int opened(const Open& op, int fd) noexcept {
-  fcntl(fd, F_SETFL, op.flags);  // io_uring reads these flags from the open file.
+  fcntl(fd, F_SETFL, op.flags);  // io_uring checks the flags that are set on the open file.
   return fd;
 }
 

@@ -156,7 +156,8 @@ bool Loop::offer_after(Job& job, Duration delay) noexcept {
   const Instant due = outside_.now() + delay;
   if (current_loop == this) return delayed_.start(job, due);
   const bool is_sent = delayed_.send(job, due);
-  wake_for_posted();  // The job may have been posted by a worker whose iteration takes long.
+  // If a worker has posted earlier, its wake-up may still wait for the end of that worker's iteration.
+  wake_for_posted();
   return is_sent;
 }
 

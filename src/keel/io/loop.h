@@ -1,10 +1,10 @@
 // keel/io/loop.h — the event loop of one worker: an engine, a timer wheel and a queue of jobs.
 //
 // In an iteration (one call of turn()) the loop runs posted jobs, fires due timers, and then lets the engine submit
-// operations, wait, and call done() for each completion. Deferred jobs run before the engine waits, and again before
-// posted jobs. While a loop runs, it is the thread's Host and the thread's Executor: now() is the time at which the
-// completions of this iteration were collected, timers are on the loop's wheel, and post() wakes the loop from any
-// thread.
+// operations, wait, and call done() for each completion. Deferred jobs run at two points of an iteration: before the
+// engine waits, and at the end, before the next iteration runs posted jobs. While a loop runs, it is the thread's Host
+// and the thread's Executor: now() is the time at which the completions of this iteration were collected, timers are on
+// the loop's wheel, and post() wakes the loop from any thread.
 //
 // A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped, the job stays on
 // the wheel; the end of the loop discards it (Executor::discards), on the thread that ends the loop.
@@ -46,8 +46,8 @@ class Loop final : public Executor, public Host {
   void run();
   // Runs one iteration that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
   int turn(Instant until);
-  // Call it after the last run(): runs iterations until there is nothing more to do, for at most 0.1 s. The kernel
-  // closes a descriptor that was closed in one of the last iterations only during finish(), because the pending
+  // Call it after the last run(): runs iterations until there is nothing more to do, for at most 0.1 s. A descriptor
+  // that was closed in one of the last iterations stays open in the kernel until finish(), because the pending
   // operations on the descriptor have to be cancelled first.
   void finish();
   // Ends run() after the current iteration. Any thread.
@@ -74,7 +74,8 @@ class Loop final : public Executor, public Host {
     const Instant at = now();
     return wall_offset_ns_ + at.ns();
   }
-  // A number from base/random_stream.h: it is computed, and cannot be predicted from earlier numbers.
+  // A number from base/random_stream.h, which computes the number instead of asking the kernel for it; the number
+  // cannot be predicted from earlier numbers.
   std::uint64_t random() noexcept override { return random_.next(); }
   void secret(std::span<std::byte> out) noexcept override { outside_.secret(out); }
   void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }

@@ -2,7 +2,7 @@
 //
 // An operation is intrusive and completion-shaped: it lives in its owner (a connection, an awaiting coroutine's frame),
 // is handed to Engine::submit, and its `done` is called on the same worker when it completes. Nothing is allocated per
-// operation. It must not move from submit() until its last done().
+// operation. An operation must stay at the same address from submit() until its last done().
 //
 // A result >= 0 is a count of bytes or a descriptor; a result < 0 is a negative errno (-ECANCELED after cancel()).
 //
@@ -233,8 +233,8 @@ struct FileOp : Op {
   EngineRoom<3, 1> room;
 };
 
-// result: a descriptor, to be closed with Engine::close. Opening does not wait for the other end of a pipe: -ENXIO if
-// it is opened only for writing and has no reader.
+// result: a descriptor, to be closed with Engine::close. Opening does not wait for the other end of a pipe; if a pipe
+// is opened only for writing and has no reader, the result is -ENXIO.
 struct Open : FileOp {
   explicit Open(Done d) noexcept : FileOp(Kind::Open, d) {}
   const char* path = nullptr;        // In.

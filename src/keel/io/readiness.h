@@ -5,12 +5,12 @@
 //     PQconsumeInput(connection);
 //   }
 //
-// Keel's streams and files do not need ready(), readable() and writable(). The three functions are for libraries that
-// do input and output themselves, and that tell the program which descriptor to wait for. A wait is poll(2) for one
+// Keel's streams and files do not need ready(), readable() and writable(): these functions are for libraries that do
+// input and output themselves, and that tell the program which descriptor to wait for. A wait is poll(2) for one
 // descriptor. A hang-up or an error counts as ready, and is reported by the library's next call.
 //
 // Result:   ready() yields the events that occurred: POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield
-//           nothing.
+//           no value.
 // Errors:   Internal with EBADF for a descriptor that is not open; on epoll, a Bug (base/bug.h) for a descriptor on
 //           which another wait or a Stream of the same worker waits; Unsupported in a simulation, which has no foreign
 //           descriptors; Cancelled and DeadlineExceeded.

@@ -40,8 +40,8 @@ struct SocketOptions {
   // TCP_USER_TIMEOUT: how long written bytes may stay unacknowledged; whole milliseconds. Zero: the system's
   // default (about 15 min).
   std::optional<Duration> user_timeout = {};
-  // Closing drops unsent bytes and resets the connection, which leaves nothing in TIME_WAIT. Use it against peers that
-  // misbehave. Only for TCP.
+  // Closing drops unsent bytes and resets the connection, which leaves nothing in TIME_WAIT. Use this option against
+  // peers that misbehave. Only for TCP.
   std::optional<bool> reset_on_close = {};
   // SO_SNDBUF and SO_RCVBUF; a buffer whose size was set no longer grows automatically. The kernel adds its own
   // overhead and reports the sum, which is about twice the value that was set.

@@ -210,7 +210,8 @@ Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
 
 // `files` must have room for one more entry, so that this function cannot fail.
 void remember_file(int listener, ListenerFiles& files) noexcept {
-  // An entry with this descriptor belongs to a listener that was closed.
+  // A file that is already recorded for this descriptor belongs to an earlier listener, which was closed: forget that
+  // file.
   std::erase_if(files, [&](const ListenerFile& file) { return file.listener == listener; });
   const Address address = system_local_address(listener);
   const char* const path = path_of(address);
@@ -298,7 +299,7 @@ void system_turn_away(int listener, const ListenerFiles& files) noexcept {
     return;
   }
   // The filter of a listening socket gets each incoming packet from its TCP header on (RFC 9293 §3.1): byte 13 has the
-  // flags, in which SYN is 2. The last packet of a handshake has no SYN.
+  // flags, in which SYN is 2. The last packet of a handshake has no SYN, so handshakes that have begun still complete.
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 2, 0, 1),

@@ -52,7 +52,7 @@ class Sockets {
   // Accepts a waiting connection of `listener`, on which no Accept is pending; or returns a negative errno (-EAGAIN:
   // none waits). Call it before close(), which resets waiting connections.
   virtual int try_accept(int listener) noexcept = 0;
-  // Closes `fd`, on which no operation is pending.
+  // Closes `fd`; no operation may be pending on `fd`.
   virtual void close(int fd) noexcept = 0;
   // Tells the peer that nothing more will be written (FIN); reading continues.
   virtual void shutdown_write(int fd) noexcept = 0;
@@ -74,8 +74,8 @@ class Sockets {
   // of the kernel's tick (about 4 ms). Zero for a Unix socket, for a socket without TCP_INFO (tcp(7)), and in the
   // simulation, where no bytes wait in a kernel.
   virtual Duration last_came(int /*fd*/) noexcept { return {}; }
-  // Whether the kernel holds bytes that no receive has delivered yet, or the end of a connection that no receive has
-  // reported yet. False in the simulation, where no bytes wait in a kernel. Costs a system call.
+  // True if the kernel holds something that no receive has reported yet: bytes, or the end of a connection. False in
+  // the simulation, where no bytes wait in a kernel. Costs a system call.
   virtual bool has_unread(int /*fd*/) noexcept { return false; }
 };
 
@@ -84,7 +84,8 @@ class Sockets {
 // second process on the same address would go unnoticed. An address with port 0 and the address of a Unix socket are
 // always free.
 Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options);
-// Whether accept failed only because a single connection was closed (accept(2) lists these errors); then try again.
+// True if accept failed only because a single connection was closed (accept(2) lists these errors); in this case,
+// accept again.
 bool is_transient_accept_error(int number) noexcept;
 // Whether an errno of accept means "later": descriptors or memory have run out (EMFILE, ENFILE, ENOMEM, ENOBUFS).
 bool is_exhaustion(int number) noexcept;

@@ -33,7 +33,7 @@ struct Stall {
   int worker = 0;
   // How long the iteration has lasted so far, or lasted in total if it is over, with a precision of half of `bound`.
   Duration lasted = {};
-  bool is_over = false;   // The worker has continued; the other fields are empty.
+  bool is_over = false;   // True: the worker has continued, and the fields below are empty.
   bool is_first = false;  // True for the first report of this iteration.
   // The functions that the worker is executing, innermost first; or the reason why they are unknown.
   std::string_view stack = {};

@@ -1,4 +1,4 @@
-// The ring of the io_uring engine: submitting, waiting, completions, and sends, which are most operations.
+// The ring of the io_uring engine: submitting, waiting, completions, and sends, which are the most frequent operations.
 
 #if KEEL_WITH_URING
 
@@ -31,9 +31,9 @@ constexpr std::uint64_t unsent_tag = 7;
 // Each key above has at least one of these bits set; the address of an Op has none of them.
 constexpr std::uint64_t own_bits = 7;
 constexpr int unsent_shift = 3;
-// The code of IORING_OP_BIND (Linux 6.11), which liburing 2.3 does not know. A kernel with IORING_OP_BIND also sends a
-// message for a ring with deferred task work to the thread of that ring, because Linux does this since 6.10. Kernels
-// before 6.10 pass a message for a ring with deferred task work in another way, which Keel does not use.
+// The code of IORING_OP_BIND (Linux 6.11), which liburing 2.3 does not know. Since Linux 6.10, the kernel sends a
+// message for a ring with deferred task work to the thread of that ring, so a kernel with IORING_OP_BIND does so, too.
+// Kernels before 6.10 pass a message for a ring with deferred task work in another way, which Keel does not use.
 constexpr int bind_code = 56;
 
 // liburing maps and unmaps a ring by system calls that ThreadSanitizer does not see, so ThreadSanitizer believes that a
@@ -136,8 +136,8 @@ int UringEngine::dispatch() noexcept {
     share_ = turn_share;
     completed += run_ready(*op);
   }
-  // Handles exactly the operations that had completed when wait() returned; a submission queue that fills up meanwhile
-  // may add further completions.
+  // Handles only the operations that had completed when wait() returned. If the submission queue fills up meanwhile,
+  // further operations may complete; the next dispatch() handles those.
   const unsigned count = io_uring_cq_ready(&ring_);
   const unsigned mask = ring_.cq.ring_mask;
   unsigned head = *ring_.cq.khead;
@@ -180,8 +180,8 @@ void UringEngine::close(int fd) noexcept {
 
 Result<> UringEngine::set_up() {
   // With deferred task work (Linux 6.1) the kernel processes completions only when this thread asks for them; without
-  // it, at least no interrupts are used. In both cases the kernel marks in the ring that there are completions to
-  // process (Linux 5.19).
+  // deferred task work, the kernel at least does not interrupt this thread to process completions. In both cases the
+  // kernel marks in the ring that there are completions to process (Linux 5.19).
   constexpr unsigned common = IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_TASKRUN_FLAG;
   constexpr unsigned wanted[] = {common | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
                                  common | IORING_SETUP_COOP_TASKRUN};

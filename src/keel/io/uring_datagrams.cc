@@ -92,8 +92,8 @@ int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
   return 1;
 }
 
-// Whether the kernel reads datagrams into its buffers. Datagrams that may be too large for a buffer, or that have to be
-// joined, are read by the engine after their arrival.
+// Whether the kernel reads datagrams into its buffers. The engine does not receive datagrams directly into a buffer if
+// they may be too large for a buffer or have to be joined: it waits until they arrive, and then reads them.
 void UringEngine::choose_how(ReceiveDatagrams& op) noexcept {
   const bool polled = !reads_datagrams_ || op.join || op.bytes_max + told_bytes > buffers_.bytes();
   state_of(op).polled = polled;

@@ -21,7 +21,8 @@ constexpr std::uint32_t limit_bytes_min = 64 * 1024;
 // After this many arrivals in a row, the kernel interrupts a receive (MULTISHOT_MAX_RETRY). If only the end of a Unix
 // socket's stream is left after this interruption, the kernel does not notice that end (seen on Linux 6.18).
 constexpr unsigned filled_max = 32;
-// The name of held bytes that the engine copied and that were never in a buffer.
+// Stands for the name of held bytes that are a copy made by the engine; these bytes were in no buffer, so they have no
+// name.
 constexpr std::uint32_t copied = UringBuffers::none - 1;
 
 }  // namespace
@@ -63,10 +64,11 @@ void UringEngine::release(Held held) noexcept {
   }
 }
 
-// The kernel posts the completions for all bytes that have arrived for a socket together. They may fill 33 buffers or
-// more before a pause can stop the receive. Without a limit, a peer that sends faster than this side reads would
-// therefore occupy half a MiB of buffers. Since Linux 6.17 an entry states after how many bytes its receive ends, in a
-// field that earlier kernels reject. A receive on an invalid descriptor shows whether this kernel rejects the field.
+// The kernel posts the completions for all bytes that have arrived for a socket together. These bytes may fill 33
+// buffers or more before a pause can stop the receive. Without a limit, a peer that sends faster than this side reads
+// would therefore occupy half a MiB of buffers. Since Linux 6.17 an entry states after how many bytes its receive ends,
+// in a field that earlier kernels reject. A receive on an invalid descriptor shows whether this kernel rejects the
+// field.
 Result<> UringEngine::probe_receive_limit() {
   const std::uint32_t limit = std::max(waiting_max * buffers_.bytes(), limit_bytes_min);
   io_uring_sqe* sqe = entry();
@@ -192,7 +194,7 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
     if (!show(op, buffer, size)) buffers_.recycle(buffer);
     if (size == buffers_.bytes()) [[unlikely]]
       note_full(op);
-    // A multishot receive ends at its limit, or when the completion queue had little room; it is then restarted.
+    // A multishot receive ends at its limit, or when the completion queue has little room; it is then restarted.
     if (!op.armed && op.pending) op.cancelling || op.paused || state.ending ? make_ready(op) : arm_receive(op);
     return 1;
   }

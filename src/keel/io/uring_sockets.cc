@@ -21,8 +21,8 @@ constexpr int accepts_by_hand_max = 64;
 void UringEngine::arm_accept(Accept& op) noexcept {
   io_uring_sqe* sqe = entry();
   if (op.shared || op.one_by_one) {
-    // The kernel wakes the first waiting worker; by accepting one connection at a time, this worker goes to the end of
-    // the queue after each accept.
+    // The kernel wakes the first of the waiting workers. With a single accept at a time, this worker goes to the end of
+    // the queue after each accept, so another worker gets the next connection.
     io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   } else {
     io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -61,9 +61,9 @@ int UringEngine::accepted(Accept& op, int result, std::uint32_t flags) noexcept 
   return 1;
 }
 
-// Accepts the other connections that wait after a single connection was accepted (for TCP, the kernel reports since
-// Linux 6.10 whether any connection waits). Each of these connections costs a system call, whereas otherwise it would
-// cost an event-loop iteration.
+// Call it after a single connection was accepted: accepts the other connections that are waiting (for TCP, the kernel
+// reports since Linux 6.10 whether any connection is waiting). Each of these connections costs a system call, whereas
+// otherwise it would cost an event-loop iteration.
 int UringEngine::accept_by_hand(Accept& op) noexcept {
   int count = 0;
   while (op.one_by_one && !op.shared && !op.cancelling && count < accepts_by_hand_max) {

@@ -42,8 +42,8 @@ void FlightRecorder::last(int count, FunctionRef<void(const flight::Entry&)> f) 
   for (std::uint64_t at = end; at-- > begin;) {
     std::uint64_t words[8];
     const Slot& slot = slots_[at % slot_count];
-    // Acquire order makes sure that `noted_` is read after the fields and shows whether a field was overwritten in the
-    // meantime.
+    // Acquire order makes sure that `noted_` is read after the fields. So `noted_` shows whether a field was
+    // overwritten in the meantime.
     for (std::size_t i = 0; i < slot.size(); ++i) words[i] = slot[i].load(std::memory_order_acquire);
     if (noted_.load(std::memory_order_relaxed) + 1 >= at + slot_count) return;
     flight::Entry entry;

@@ -88,7 +88,7 @@ class FlightRecorder {
   // a write, too.
   static constexpr int slot_count = entries_max + 2;
   using Slot = std::array<std::atomic<std::uint64_t>, 8>;
-  // Addresses are below 2^48, and the texts are shorter than 64 KiB.
+  // Packs the address of a text (below 2^48) and the size of the text (less than 64 KiB) into one word.
   static std::uint64_t pack(std::string_view text) noexcept {
     return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(text.data())) << 16 | (text.size() & 0xffff);
   }

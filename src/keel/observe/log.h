@@ -184,7 +184,7 @@ inline constexpr bool is_optional<std::optional<T>> = true;
 template <class T>
 void add_field(Encoded& to, std::string_view name, const T& value) {
   static_assert(
-      !requires { value.reveal(); }, "a secret must not be logged: log the other fields one by one, by log::field()");
+      !requires { value.reveal(); }, "a secret must not be logged: log the other fields one by one, with log::field()");
   if constexpr (std::is_same_v<T, bool>) {
     to.add(name, Kind::Bool, value);
   } else if constexpr (std::is_same_v<T, Duration>) {
@@ -209,7 +209,7 @@ void add_field(Encoded& to, std::string_view name, const T& value) {
     static_assert(
         requires { value.reveal(); },
         "a struct that is logged can have only bool, numbers, text, Duration, enums, types that are written as text "
-        "(keel/base/text_value.h) and std::optional of these: log its fields one by one, by log::field()");
+        "(keel/base/text_value.h) and std::optional of these: log its fields one by one, with log::field()");
   }
 }
 template <class T>
@@ -240,9 +240,9 @@ class Component {
   std::atomic<Level> level_;
 };
 
-// From now on, records below `level` are not made. The first overload sets all components, including future ones; the
-// second sets one component, even before its first Logger exists. May be called on any thread at any time. Start value:
-// Info.
+// From now on, records below `level` are not made. The first overload sets the level of all components, including
+// future ones; the second sets the level of one component, even before its first Logger exists. May be called on any
+// thread at any time. Start value: Info.
 void set_level(Level level);
 void set_level(std::string_view component, Level level);
 // Calls `f` with every component, for the admin page; `f` must not make Loggers or set levels.
@@ -358,7 +358,7 @@ class Logger {
       static_assert(
           internal::are_log_names<T>(),
           "a field of a struct that is logged must have a name of ASCII letters and digits that is not time, level, "
-          "component, message, trace or source, which every line has: log it by log::field(\"name\", value)");
+          "component, message, trace or source, which every line has: log it with log::field(\"name\", value)");
       Fields<T>::visit(value, [&to](const auto&... each) {
         const std::string_view* name = Fields<T>::names.data();
         (internal::add_field(to, *name++, each), ...);

@@ -25,7 +25,7 @@ using FieldKind = internal::Kind;
 // A field of a record: its name and its value.
 struct FieldView {
   std::string_view name;
-  // Equal for two fields if and only if their names are the same literal and their kinds are the same.
+  // Two fields have the same key if and only if their names are the same literal and their kinds are the same.
   std::uint64_t key = 0;
   FieldKind kind = FieldKind::Bool;
   // The kind decides which member has the value: `word` for Bool, Int, Uint and Duration (nanoseconds), `number` for

@@ -30,7 +30,7 @@ struct State {
   // The holder of shared_mutex is the only producer of `shared`. If both are needed, shared_mutex is locked before
   // `mutex`.
   std::mutex shared_mutex;
-  RingBody* shared = nullptr;  // This ring is also in `rings`.
+  RingBody* shared = nullptr;  // For threads without their own ring; it is also in `rings`.
   internal::CommitHook hook;
 
   std::atomic<bool> has_reader = false;
@@ -175,7 +175,8 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
     next_ += contiguous;
   }
   const std::uint64_t lap_end = (next_ & ~mask_) + capacity_;
-  // Once the ring is filled beyond the lowest share, each record is checked.
+  // Once the ring is filled beyond the share of the lowest level, each record is checked against the share of its own
+  // level.
   soft_limit_ = std::min(lap_end, tail + share(Level::Trace));
   if (next_ + bytes - tail <= half) {
     soft_limit_ = std::min(soft_limit_, tail + half);

@@ -21,7 +21,8 @@ constinit thread_local std::uint64_t sampling_state = 0;
 [[noreturn]] void refuse(std::string_view name, std::string_view sentence) {
   std::string text = "metric \"";
   text.append(name).append("\": ").append(sentence);
-  // A handler may register a metric, so a mistake fails only the handler's request.
+  // Throws instead of ending the process: a handler may register a metric, and a mistake must then fail only the
+  // handler's request.
   throw_bug(text, std::source_location::current());
 }
 
@@ -47,7 +48,7 @@ void check_names(Kind kind, std::string_view name, std::string_view help, Labels
   if (!is_name(name, true)) refuse(name, "a name must match [a-zA-Z_:][a-zA-Z0-9_:]*");
   if (help.empty()) refuse(name, "a metric needs a help sentence");
   if ((kind == Kind::Counter) != name.ends_with("_total"))
-    refuse(name, "the name of a counter must end in _total, and no other name may");
+    refuse(name, "the name of a counter must end in _total, and the name of any other metric must not");
   const std::span<const Label> list = labels.view();
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string_view label = list[i].name;
@@ -142,7 +143,7 @@ struct Registry::State {
   std::vector<Registered> functions;
   std::uint64_t next_id = 1;
   std::vector<std::uint32_t> chunks;
-  std::uint32_t cells_used = internal::chunk_cells;  // The used cells of the last chunk.
+  std::uint32_t cells_used = internal::chunk_cells;  // The number of cells of the last chunk that are in use.
 
   Family& family(Kind kind, std::string_view name, std::string_view help, const Bounds& bounds, Labels labels) {
     check_names(kind, name, help, labels);

@@ -142,7 +142,7 @@ class Bounds {
   bool is_log_linear_ = false;
 };
 
-// 4 us to 8.6 s, in powers of two between 65 us and 17 ms.
+// Bounds from 4 us to 8.6 s; between 65 us and 17 ms, each bound is twice the one before it.
 inline constexpr Bounds latency_seconds =
     Bounds::log_linear(1e9, {12, 14, 16, 17, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 33});
 // 64 B to 1 GiB.

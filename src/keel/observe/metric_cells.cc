@@ -17,7 +17,7 @@ using internal::chunk_cells;
 struct Store {
   std::mutex mutex;                 // Guards the members below; cells themselves are atomic.
   std::vector<CellSet*> sets;       // The sets of all threads that have a set; the first is the shared set.
-  std::vector<std::uint32_t> free;  // Chunks that were given back.
+  std::vector<std::uint32_t> free;  // Chunks that were given back, and can be used again.
   std::uint32_t chunks = 0;         // The number of chunks made so far.
 
   Store() { sets.push_back(&internal::shared_cells()); }

@@ -32,7 +32,7 @@ class RepeatedState {
   void leave(Instant now) noexcept;
 
   enum class Report : std::uint8_t { Nothing, Continues, Over };
-  // Returns the kind of line that has to be logged. The state can begin again after Over.
+  // Returns the kind of line that has to be logged. After `Over`, the state can begin again.
   Report look(Instant now) noexcept;
 
   // The count, start and end of the current state; once that state is over, these values stay unchanged until the next

@@ -39,8 +39,8 @@ struct TraceId {
 }  // namespace log
 
 // The number of a stage; a stage is a part of the time that is spent for a span. The module that measures spans gives
-// the stages their numbers and names (http/server/stage.h). The stages declared here are also used by modules on which
-// that module does not depend.
+// the stages their numbers and names (http/server/stage.h). The stages declared here are those to which other modules,
+// such as the database, add time.
 enum class Stage : std::uint8_t {
   DatabaseWait = 5,  // The time in the queue of the database's writer, or of the pool for reads.
   Database = 6,      // The time of statements, and of the commit of a write's group.
@@ -59,7 +59,8 @@ class StageClock {
   }
 
  private:
-  // Accessed by atomic builtins: including <atomic> would cost more compile time than the rest of this header.
+  // Accessed with the compiler's atomic builtins, because including <atomic> would cost more compile time than the rest
+  // of this header.
   std::int64_t ns_[stages_max] = {};
 };
 

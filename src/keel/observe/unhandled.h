@@ -2,10 +2,9 @@
 //
 //   report_unhandled("a callable of execute() threw", Error::from_exception());
 //
-// An exception of a callable of execute() (exec/call.h), and a bug in a task whose errors are ignored (task/scope.h),
-// have no caller that could log them. The log line has the component "unhandled", the level error for a bug, and the
-// fields of observe/failure.h. While the log has no reader (observe/log_ring.h) the line goes to standard error
-// instead.
+// No caller can log an exception that a callable of execute() throws (exec/call.h), or a bug in a task whose errors are
+// ignored (task/scope.h). The log line has the component "unhandled", the level error for a bug, and the fields of
+// observe/failure.h. While the log has no reader (observe/log_ring.h) the line goes to standard error instead.
 //
 // Metric:  unhandled_errors_total, in programs that have ProcessMetrics (telemetry/process.h), as an App does.
 // Threads: any.

@@ -46,7 +46,7 @@ struct TestTarget {
   Function<void(StartCore& task)> finish;  // Lets time pass until the task has ended.
 };
 
-// The host and the address by which the server sees a TestClient.
+// The host and the address that the server sees when a TestClient sends a request.
 struct TestClientOptions {
   std::string host = {};     // The value of Host: a name without a port, or "10.0.0.1" if empty.
   std::string address = {};  // The IPv4 address from which the client connects; empty: 10.0.0.1.

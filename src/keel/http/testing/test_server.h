@@ -22,9 +22,10 @@
 //   EXPECT_FALSE(call.has_ended());
 //   EXPECT_EQ(call.response().status(), 200);       // runs until it has ended
 //
-// Requests are ClientRequests (keel/http/client/client_request.h), with whole or streamed bodies and any fields. These
-// requests have a path instead of a URL. A TestClient sends its own fields, such as a token or a tenant, on its own
-// connections. If routes or limits depend on the host or the address of a client, set the host or the address:
+// Requests are ClientRequests (keel/http/client/client_request.h), with whole or streamed bodies and any fields. A
+// request to a TestServer has a path instead of a URL. A TestClient sends its own fields, such as a token or a tenant,
+// on its own connections. If routes or limits depend on the host or the address of a client, set the host or the
+// address:
 //
 //   http::TestClient tenant(server, {.host = "a.example.com", .address = "192.0.2.7"});
 //

@@ -64,10 +64,10 @@ struct statx& statx_room(Status& op) noexcept;
 void read_statx(Status& op) noexcept;
 // The flags for open(2); with these flags, opening a pipe does not wait.
 int open_flags(const Open& op) noexcept;
-// Makes the arguments of openat2 for an Open beneath a folder, and stores the arguments in the room of `op`.
+// Makes the arguments of openat2 for an Open beneath a folder, and stores these arguments in `op`.
 open_how* make_open_how(Open& op) noexcept;
 // Whether openat2 was rejected because another process has a lease on the file (fcntl(2)). The result is true at most
-// once for each `op`, because the next attempt waits for the end of the lease.
+// once for each `op`: the caller then tries again, and that second attempt waits until the lease has ended.
 bool is_leased(Open& op, int result) noexcept;
 // Makes the opened descriptor a normal, blocking one.
 int opened(const Open& op, int fd) noexcept;

@@ -6,7 +6,7 @@
 
 namespace keel::io {
 
-// Removes `bytes` bytes from the front of the parts; true when no bytes are left.
+// Removes `bytes` bytes from the front of the parts; returns true when no bytes are left.
 inline bool advance_parts(iovec*& parts, std::uint32_t& count, std::size_t bytes) noexcept {
   while (count != 0 && bytes >= parts->iov_len) {
     bytes -= parts->iov_len;

@@ -60,7 +60,7 @@ class SystemEngine : public Engine {
     op.more = false;
     op.pending = false;
     op.cancelling = false;
-    if (op.linked()) op.unlink();  // `op` is linked if a resume() inside its own done() made it ready.
+    if (op.linked()) op.unlink();  // `op` is in the list of ready operations if its own done() has called resume().
     op.done(op);
   }
 

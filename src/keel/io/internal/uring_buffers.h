@@ -84,8 +84,8 @@ class UringBuffers {
       return free_copy(name);
     spare_[spares_++] = static_cast<std::uint16_t>(name);
   }
-  // Keeps the first `size` bytes of `name` until take_back(), and returns the name of the kept bytes: `name`, or the
-  // name of a copy.
+  // Keeps the first `size` bytes of `name` until take_back(), and returns the name under which they are kept: `name`
+  // itself, or the name of a copy.
   std::uint32_t lend(std::uint32_t name, std::uint32_t size) noexcept {
     if (name >= count) return name;  // The name is that of a copy, which was made when the bytes had to wait.
     if (lent_ >= lent_max) [[unlikely]]

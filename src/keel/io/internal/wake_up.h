@@ -1,5 +1,6 @@
 // Records whether an engine is being woken. One wake-up is enough for all jobs that are queued before the engine's
-// owner checks its queue. No thread relies on a wake-up that still waits for the end of another worker's iteration.
+// owner checks its queue. If a worker has queued a wake-up for the end of its own iteration, other threads do not rely
+// on that wake-up: they wake the owner themselves.
 //
 //   queue.push(job);                                              // first, on the thread that wakes
 //   if (wake_up.now()) write(eventfd, …);                         // any thread
@@ -22,8 +23,8 @@ class WakeUp {
   // True: the caller has to wake the owner immediately.
   bool now() noexcept { return state_.exchange(sent, std::memory_order_acq_rel) != sent; }
 
-  // True: the caller wakes the owner later, together with its next submission to the kernel; until leaves(), no other
-  // thread relies on that wake-up.
+  // True: the caller wakes the owner later, together with the caller's next submission to the kernel. Until leaves() is
+  // called, other threads do not rely on that wake-up.
   bool later() noexcept {
     // The value is written even if unchanged, so that a thread woken by an earlier wake-up sees everything that the
     // caller queued before this call.

@@ -229,7 +229,7 @@ struct Disk::State {
       if (!keeps) ++counts.names_lost;
       if (const NodePtr& node = keeps ? now : then; node != nullptr) left.emplace(name, node);
     }
-    // A renamed file keeps at least one of its names.
+    // A renamed file keeps at least one of its names: if it has lost all of them, it gets its new name.
     for (const auto& [old_name, node] : durable_names) {
       const auto has = [&node](const auto& named) { return named.second == node; };
       if (std::ranges::any_of(left, has)) continue;

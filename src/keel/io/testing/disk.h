@@ -50,8 +50,8 @@ struct DiskFaults {
   std::uint64_t capacity_bytes = UINT64_MAX;
   bool syncs = true;  // False: sync() does nothing and returns 0, like a disk that only pretends to sync.
 
-  // Returns a mix of faults that depends only on `seed`; about one fault in three is off. In this mix, the capacity is
-  // unlimited, and sync() works.
+  // Returns a mix of faults that depends only on `seed`; each kind of fault is off with a probability of about a third.
+  // In this mix, the capacity is unlimited, and sync() works.
   static DiskFaults faulty(std::uint64_t seed);
 };
 

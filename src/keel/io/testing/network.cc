@@ -333,7 +333,7 @@ std::size_t Network::space(const Connection& connection, int from) const noexcep
   return used < world_.options.buffer_bytes ? world_.options.buffer_bytes - used : 0;
 }
 
-// Sends the next `bytes` bytes of `op`; true when none are left.
+// Sends the next `bytes` bytes of `op`; returns true when none are left.
 bool Network::push(Socket& at, io::Send& op, std::size_t bytes) {
   op.sent += bytes;
   for (;;) {

@@ -78,7 +78,8 @@ struct SimOptions {
   // If set, only the faults in this list strike (shrink.h).
   std::optional<std::vector<Fault>> only = {};
 
-  // A mix of faults that depends only on `seed`; about one fault in four is off.
+  // Returns a mix of faults that depends only on `seed`; each kind of fault is off with a probability of about a
+  // quarter.
   static SimOptions faulty(std::uint64_t seed);
   // "seed=7 latency=20..1000us buffer=262144 reset=0.0310 …": every field that changes a run.
   std::string to_string() const;

@@ -62,7 +62,7 @@ class Shrinking {
   }
 
   SimOptions least_;
-  std::vector<Fault> struck_;  // The faults that occurred in the run with least_.
+  std::vector<Fault> struck_;  // The faults that occurred in the run with the options `least_`.
   FunctionRef<Trial(const SimOptions&)> run_;
   const int runs_max_;
   int runs_ = 0;

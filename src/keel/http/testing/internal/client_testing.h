@@ -51,7 +51,7 @@ class RawServer {
            std::string(fields) + "\r\n" + std::string(body);
   }
 
-  std::deque<Play> plays;             // The script; its last response is repeated.
+  std::deque<Play> plays;             // What the server sends, in order; the last entry is repeated.
   std::vector<std::string> requests;  // The received heads, each followed by its body if the body was read.
   int connections = 0;
 

@@ -152,7 +152,8 @@ class Servers : public io::testing::LoopTest {
     ServerOptions options = options_;
     options.address = Address::parse("127.0.0.1:0").value();
     options.limits = limits;
-    // Unless the suite sets its own limit, the slowness of a busy machine must not count as overload.
+    // Unless the suite sets its own limit, the check for overload is off, because a busy test machine would look
+    // overloaded.
     if (limits.queue_delay_max == Limits().queue_delay_max) options.limits.queue_delay_max = Duration::forever();
     options.listen = listen;
     if (options.https == nullptr) options.https = server_layers;

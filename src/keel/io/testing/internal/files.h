@@ -18,7 +18,7 @@ class Files {
 
   // The operation takes place after a delay; operations that are pending at the same time may take place in any order.
   void submit(io::FileOp& op);
-  // Cancels the operation if it has not begun; otherwise it completes.
+  // Cancels the operation if it has not begun; an operation that has begun completes.
   void cancel(io::FileOp& op);
 
  private:

@@ -71,7 +71,7 @@ struct Socket {
   int fd = -1;
   // Counts sends and connects, so that an event of an earlier send or connect is recognized as stale.
   std::uint32_t attempt = 0;
-  io::Op* in = nullptr;   // The pending Receive, Accept or ReceiveDatagrams; the engine in_by completes it.
+  io::Op* in = nullptr;   // The pending Receive, Accept or ReceiveDatagrams, which the engine `in_by` completes.
   io::Op* out = nullptr;  // The pending Send, SendFile, Connect or SendDatagrams.
   Completer* in_by = nullptr;
   Completer* out_by = nullptr;
