@@ -39,8 +39,8 @@ class Engine : public Sockets {
   virtual void cancel(Op& op) noexcept = 0;
 
   // While a Receive is paused, its done() is not called. Bytes that arrive during the pause wait for resume(). If
-  // more bytes arrive than a few buffers hold, the further bytes stay in the kernel, which slows the peer down. resume()
-  // delivers the waiting bytes from a later dispatch().
+  // more bytes arrive than a few buffers hold, the further bytes stay in the kernel, which slows the peer down.
+  // resume() delivers the waiting bytes from a later dispatch().
   static void pause(Receive& op) noexcept { op.paused = true; }
   virtual void resume(Receive& op) noexcept = 0;
   // Ends a pending Receive, paused or not, without losing bytes: done() is called for all bytes that were received

@@ -89,7 +89,7 @@ class EpollEngine final : public SystemEngine {
       at.out = nullptr;
       want_out(op.fd, at, false);
     }
-    if (at.shared) remove(op.fd, at);  // Otherwise an arrival could wake only this worker, which no longer accepts.
+    if (at.shared) remove(op.fd, at);  // An arrival must not wake only this worker, which no longer accepts.
     complete_later(op, result_of_cancelled(op));
   }
 

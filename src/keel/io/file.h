@@ -13,9 +13,9 @@
 // at the same time; their operations take place in any order. In a simulation, files are on the simulated disk
 // (io/testing/disk.h).
 //
-// Errors:    NotFound, PermissionDenied, AlreadyExists, InvalidArgument (a folder), ResourceExhausted (the disk is
-//            full, descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown which bytes
-//            were written, and another sync does not help), each with its errno; Cancelled and DeadlineExceeded.
+// Errors:    NotFound, PermissionDenied, AlreadyExists, InvalidArgument (the path is a folder), ResourceExhausted (the
+//            disk is full, descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown which
+//            bytes were written, and another sync does not help), each with its errno; Cancelled and DeadlineExceeded.
 // Ownership: owns its descriptor; movable while no operation is in progress. The destructor closes the descriptor
 //            without a sync.
 // Lifetime:  the file and the buffers must live until the operation completes.

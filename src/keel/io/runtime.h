@@ -38,9 +38,9 @@ class Runtime {
   // engine's options is outside its bounds.
   static Result<std::unique_ptr<Runtime>> make(const RuntimeOptions& options);
   // Makes a runtime for loops without threads: `turn` runs iterations of the loops on the calling thread until `done`
-  // returns true or `limit` has passed, and returns done(). sim::Simulation::run_until() is such a function. start()
-  // then does nothing, each() calls `f` on the calling thread, and stop() runs iterations for 5 ms of the loops'
-  // time. The loops must outlive the Runtime.
+  // returns true or `limit` has passed, and returns done(). sim::Simulation::run_until() is such a function. In such a
+  // runtime, start() does nothing, each() calls `f` on the calling thread, and stop() runs iterations for 5 ms of the
+  // loops' time. The loops must outlive the Runtime.
   using Turn = Function<bool(FunctionRef<bool()> done, Duration limit)>;
   static std::unique_ptr<Runtime> over(std::vector<Loop*> loops, Turn turn);
   ~Runtime();  // Calls stop().

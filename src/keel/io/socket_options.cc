@@ -170,7 +170,7 @@ Result<> system_set_member(int fd, const Address& group, std::uint32_t interface
     request.gr_interface = reinterpret_cast<const sockaddr_in6*>(group.system())->sin6_scope_id;
   }
   std::memcpy(&request.gr_group, group.system(), group.system_size());
-  // Otherwise the socket receives from every group that any process on this machine has joined: ip(7),
+  // Without this call, the socket would receive from every group that any process on this machine has joined: ip(7),
   // IP_MULTICAST_ALL.
   const int off = 0;
   if (v6) {

@@ -59,7 +59,8 @@ struct SocketOptions {
   // The maximum number of routers that a datagram to a multicast group may pass, 0 to 255; usually 1. With 0, the
   // datagram does not leave this machine.
   std::optional<int> multicast_hop_limit = {};
-  // Whether members on this machine also receive datagrams to a multicast group; by default they do.
+  // Whether members of a multicast group on this machine also receive the datagrams that this socket sends to the
+  // group; by default they do.
   std::optional<bool> multicast_loop = {};
   // The interface through which datagrams to a multicast group are sent (if_nametoindex(3)); 0: the system's routes
   // select it. This option cannot be read back.

@@ -49,8 +49,8 @@ class Sockets {
   // effect. Unix: removes the path, unless another file has taken its place. The call affects every descriptor of the
   // socket.
   virtual void turn_away(int listener) noexcept = 0;
-  // Accepts a waiting connection of `listener`, on which no Accept is pending; or returns a negative errno (-EAGAIN:
-  // none waits). Call it before close(), which resets waiting connections.
+  // Accepts a waiting connection of `listener`; no Accept may be pending on `listener`. Returns the new descriptor, or
+  // a negative errno (-EAGAIN: no connection waits). Call it before close(), which resets waiting connections.
   virtual int try_accept(int listener) noexcept = 0;
   // Closes `fd`; no operation may be pending on `fd`.
   virtual void close(int fd) noexcept = 0;

@@ -26,7 +26,7 @@ constexpr std::size_t ring_send_bytes_max = turn_share;
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
 constexpr std::uint64_t message_key = 4;  // From another worker.
-// The key of a message that could not be sent. This key also has the descriptor of the target's ring.
+// The key of a message that could not be sent. The key also contains the descriptor of the target's ring.
 constexpr std::uint64_t unsent_tag = 7;
 // Each key above has at least one of these bits set; the address of an Op has none of them.
 constexpr std::uint64_t own_bits = 7;
@@ -199,7 +199,7 @@ Result<> UringEngine::set_up() {
   if ((ring_.features & IORING_FEAT_NODROP) == 0) return fail(Code::Unsupported, "io_uring may lose completions");
   messages_ = std::make_unique_for_overwrite<msghdr[]>(ring_.sq.ring_entries);
   probe_operations();
-  // This registration saves a descriptor lookup per call; if it fails, the ring works without it.
+  // Registering the ring saves a descriptor lookup per call; if the registration fails, the ring works without it.
   io_uring_register_ring_fd(&ring_);
 
   KEEL_TRY_VOID(buffers_.set_up(ring_));

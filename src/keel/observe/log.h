@@ -227,7 +227,7 @@ consteval bool are_log_names() {
 
 }  // namespace internal
 
-// A component and its level; there is one for each name, and it lives as long as the process.
+// A component and its level. There is one Component for each name, and it lives as long as the process.
 class Component {
  public:
   explicit Component(std::string_view name, Level level) noexcept : name_(name), level_(level) {}

@@ -117,8 +117,8 @@ class RingBody {
   bool woke_reader_ = false;
   std::array<SingleWriterCounter, level_count> dropped_;
   std::atomic<std::uint64_t> head_ = 0;
-  // Written by the consumer. With DropOldest, the producer moves the tail too, and `tail_held_` decides whether the
-  // producer or the consumer may do so.
+  // Written by the consumer. With DropOldest, the producer also moves the tail; `tail_held_` decides whether the
+  // producer or the consumer may move it.
   alignas(64) std::atomic<std::uint64_t> tail_ = 0;
   std::atomic<bool> tail_held_ = false;
 };

@@ -431,7 +431,8 @@ void Disk::power_on() {
   State& state = *state_;
   KEEL_CHECK(!state.on, "the power can be restored only after it has failed");
   ++state.counts.power_losses;
-  // Each power loss has its own probability, so that keeping everything and keeping nothing are tried as well.
+  // Each power loss has its own probability of keeping data that was not synced, so that some power losses keep
+  // everything and others keep nothing.
   constexpr double luck[] = {0, 0.1, 0.5, 0.9, 1};
   const double keep = luck[state.random.below(std::size(luck))];
   state.lose_names(keep);

@@ -12,8 +12,9 @@
 // torn, independently of the other pages. In a torn page, each 512-byte sector is old or new. Beyond the old end of the
 // file, a lost sector is zeros or garbage. After a power loss, the file has its old size or its new size, or, if it
 // grew, a size at a page boundary in between. A file's name belongs to its folder: its creation, removal or renaming is
-// durable only after sync_folder(). These rules are what fsync(2) promises, and are harsher than ext4, whose fsync of a
-// new file also keeps the name. The kernel may write a page early (DiskFaults::write_back).
+// durable only after sync_folder(). These rules are exactly what fsync(2) promises; they are harsher than those of
+// ext4, where an fsync of a new file also makes its name durable. The kernel may write a page early
+// (DiskFaults::write_back).
 //
 // A sync that fails leaves each page either written or dropped. A later sync writes a dropped page only if the program
 // has written to that page again. A read of a dropped page returns the new content or, once the page is evicted from

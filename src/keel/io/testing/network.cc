@@ -319,7 +319,7 @@ void Network::on_reset(const ConnectionPtr& connection, int side) {
   end.error = end.fin ? EPIPE : ECONNRESET;
   Socket* socket = end.socket;
   if (socket == nullptr) return;
-  // The error is reported only once, to the reader or to the sender.
+  // The error is reported only once: either to the reader or to the sender.
   if (socket->out != nullptr && (socket->in == nullptr || world_.random.chance(0.5))) {
     complete(*socket, *socket->out, -send_error(end));
   }
