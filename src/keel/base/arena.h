@@ -115,7 +115,7 @@ class Arena {
   Block* block_ = nullptr;
   std::size_t held_ = 0;
   std::size_t before_ = 0;  // Bytes used in the blocks before the current one.
-  std::size_t most_ = 0;    // The most bytes used before the last rewind.
+  std::size_t most_ = 0;    // The largest number of bytes in use at any time before the last rewind.
 };
 
 }  // namespace keel

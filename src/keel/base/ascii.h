@@ -21,7 +21,7 @@ constexpr bool is_letter(char c) noexcept { return static_cast<unsigned char>((c
 constexpr bool is_alphanumeric(char c) noexcept { return is_letter(c) || is_digit(c); }
 constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
 
-// An ASCII letter in lower or in upper case; any other byte is returned unchanged.
+// to_lower() and to_upper() change only ASCII letters; any other byte is returned unchanged.
 constexpr char to_lower(char c) noexcept { return is_upper(c) ? static_cast<char>(c | 0x20) : c; }
 constexpr char to_upper(char c) noexcept { return is_lower(c) ? static_cast<char>(c & ~0x20) : c; }
 

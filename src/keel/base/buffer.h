@@ -3,7 +3,7 @@
 // Buffers are used for response bodies, for message heads that arrive in pieces, and for output that is assembled
 // before it is sent. For a queue of bytes, use a BufferChain (base/buffer_chain.h).
 //
-// Ownership: owns its block; move-only. Views of its bytes are invalid after the buffer grows.
+// Ownership: owns its block; move-only. Views of the buffer's bytes are invalid after the buffer grows.
 // Errors:    growing throws std::bad_alloc, and the bytes already written are kept. To commit more bytes than there is
 //            room for, or to drop more bytes than the buffer holds, is a bug: builds without NDEBUG abort.
 // Threads:   one at a time; the destructor may run on any thread.

@@ -18,8 +18,9 @@
 //            appended, so a write of the parts that gather() returned may continue during an append.
 // Errors:    append() and reserve() throw std::bad_alloc, and leave the chain unchanged.
 // Threads:   one at a time; the destructor may run on any thread.
-// Cost:      the size of the blocks doubles from 256 B to 16 KiB. Blocks, and the records that link them, come from the
-//            thread's pool (pool.h), so the heap is not used in steady state. An empty chain has no blocks.
+// Cost:      the first block has at least 256 B; each new block is at least twice as large as the block before it, up
+//            to 16 KiB. Blocks, and the records that link them, come from the thread's pool (pool.h), so the heap is
+//            not used in steady state. An empty chain has no blocks.
 
 #pragma once
 

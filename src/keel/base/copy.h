@@ -29,8 +29,8 @@ template <std::size_t N>
     std::memcpy(to, from, size);
     return;
   }
-  // Hides from the compiler which object `from` points into: otherwise it warns about branches that are never taken for
-  // short objects.
+  // Hides from the compiler which object `from` points into: otherwise the compiler warns about branches that are never
+  // taken for short objects.
   asm("" : "+r"(from));
   if (size - 8 > 56) {  // The condition is also true for sizes below 8, because the subtraction wraps around.
     std::memcpy(to, from, size);

@@ -34,8 +34,8 @@ constexpr Row rows[code_count] = {
     {"Internal", 500, Level::Error},
 };
 
-// Whether a file is one of Keel's sources, whose places mean nothing to the user. Tests next to the sources count as
-// user code.
+// Whether a file is one of Keel's sources. Errors leave out the locations in such files, because these locations mean
+// nothing to the user. Tests next to the sources count as user code.
 bool is_of_keel(std::string_view file) noexcept {
   if (file.find("_test.") != file.npos || file.find("_bench.") != file.npos) return false;
   for (const std::string_view module : {"base/", "task/", "exec/", "io/", "net/", "data/", "db/", "http/", "events/",

@@ -4,7 +4,7 @@ namespace keel {
 
 int errno_of(const std::error_code& code) noexcept {
   const bool is_of_errnos = code.category() == std::generic_category() || code.category() == std::system_category();
-  // An Error keeps eight bits of an errno; Linux has no larger errno.
+  // An Error has eight bits for an errno; every errno of Linux fits into eight bits.
   return is_of_errnos && code.value() > 0 && code.value() <= 0xff ? code.value() : 0;
 }
 

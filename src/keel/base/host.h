@@ -33,8 +33,7 @@ class Host {
 
   // Monotonic time. On a worker, now() is the time at the beginning of the current event-loop iteration.
   virtual Instant now() noexcept = 0;
-  // The time at which this function is called, also on a worker. precise_now() reads the clock, which takes about 20
-  // ns.
+  // Monotonic time at the moment of the call, even on a worker. precise_now() reads the clock, which takes about 20 ns.
   virtual Instant precise_now() noexcept { return now(); }
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;

@@ -47,8 +47,8 @@ template <class T>
 struct ResultOf<Result<T>> {
   using Type = Result<T>;
 };
-// The base of a Result<T>. Expected checks T before std::expected does, so that the compiler prints Keel's message and
-// not that of std::expected.
+// The base of a Result<T>. This struct checks T before std::expected does, so that the compiler prints Keel's message
+// and not that of std::expected.
 template <class T>
 struct Expected {
   static_assert(!std::is_reference_v<T>,

@@ -146,8 +146,9 @@ inline const char* find(const char* begin, const char* at, const char* end) {
 #ifdef __SSE2__
 namespace internal {
 
-// A set as two tables. A byte c is in the set if by_high[c >> 4] and by_low[c & 15] have a common bit. Each distinct
-// row of sixteen bytes (c >> 4) gets one bit, which equal rows share, so a set may have at most eight different rows.
+// A set as two tables. A byte c is in the set if by_high[c >> 4] and by_low[c & 15] have a common bit. The sixteen
+// bytes with the same c >> 4 form a row. Equal rows share one bit, and different rows have different bits, so a set may
+// have at most eight different rows.
 struct Nibbles {
   alignas(16) unsigned char by_low[16] = {};
   alignas(16) unsigned char by_high[16] = {};
@@ -186,8 +187,8 @@ inline constexpr Far far = {nibbles<Set>(), &find<Set>};
 // Searches with the widest vectors that suit this processor. The 64 bytes before `at` must be readable.
 const char* find_far(const Far& set, const char* at, const char* end) noexcept;
 
-// Continues after a block without a hit. Not inlined, so that a hit in the first block does not pay for saving the
-// registers of a call.
+// Continues a search that found nothing in the first block. Not inlined, so that a hit in the first block does not pay
+// for saving the registers of a call.
 template <class Set>
 [[gnu::noinline]] const char* find_behind(const char* at, const char* end) {
   constexpr std::ptrdiff_t near = 48;

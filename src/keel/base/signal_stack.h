@@ -5,7 +5,8 @@
 // SignalStack.
 //
 // Errors:   if there is no memory for the stack, the thread continues without a separate stack.
-// Threads:  create and destroy it on the thread that it serves; nested SignalStacks must be destroyed in reverse order.
+// Threads:  create and destroy a SignalStack on the thread that it serves; nested SignalStacks must be destroyed in
+//           reverse order.
 // Cost:     64 KiB of address space, and the pages that a handler touches.
 
 #pragma once

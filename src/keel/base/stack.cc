@@ -177,8 +177,8 @@ void capture_interrupted_stack(Stack& stack, void* context) noexcept {
   }
   if (stack.count > 0) return;
   stack.frames[stack.count++] = at;
-  // Nothing is known about the code at this address: continue with its caller. The unwinder reads this context, which
-  // is therefore changed during the walk.
+  // Nothing is known about the code at this address: continue with its caller. Because the unwinder reads this context,
+  // the context is changed for the walk, and restored afterwards.
   const ucontext_t before = interrupted;
   undo_call(interrupted);
   Walk walk{stack, program_counter(interrupted)};

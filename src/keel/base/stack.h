@@ -9,8 +9,9 @@
 // found.
 //
 // Threads: any.
-// Cost:    capturing takes some microseconds, and is async-signal-safe. The first naming reads and keeps the symbols
-//          and the debug information of the program and its libraries, which takes milliseconds to seconds.
+// Cost:    capturing takes some microseconds, and is async-signal-safe. The first time that names are requested, the
+//          symbols and the debug information of the program and its libraries are read and kept, which takes
+//          milliseconds to seconds.
 // Source:  the unwinder of libgcc, libbacktrace, _dl_find_object(3).
 
 #pragma once

@@ -52,8 +52,9 @@ class AddressGuard {
 // address represents an IPv4 address, the function returns the result for the IPv4 address: this applies to mapped
 // addresses (::ffff:0:0/96), NAT64 (64:ff9b::/96) and 6to4 (2002::/16). Teredo (2001::/32) and NAT64 with a local
 // prefix (64:ff9b:1::/48) are not public. The function does not know which public addresses belong to the machine or
-// its network, or which NAT64 prefix the network uses: your own guard must reject those. Source: RFC 6890 and the
-// registries iana-ipv4-special-registry and iana-ipv6-special-registry; RFC 6052, RFC 3056.
+// its network, or which NAT64 prefix the network uses: your own guard must reject these public addresses, and all
+// addresses with that NAT64 prefix. Source: RFC 6890 and the registries iana-ipv4-special-registry and
+// iana-ipv6-special-registry; RFC 6052, RFC 3056.
 bool public_addresses_only(const Address& address) noexcept;
 
 }  // namespace keel

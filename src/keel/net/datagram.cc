@@ -24,7 +24,7 @@ struct DatagramSocket::State {
     std::string_view left;  // Received bytes: one datagram, or several of `segment_bytes`.
     std::uint32_t segment_bytes;
     bool cut;
-    bool is_taken;  // True: the caller still uses the last datagram of these bytes.
+    bool is_taken;  // True: all datagrams have been taken, and the caller still uses the last one.
     Address from;
   };
 

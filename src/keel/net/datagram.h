@@ -95,8 +95,8 @@ class DatagramSocket {
   // Closes the socket immediately; the destructor does the same.
   void close() noexcept;
 
-  // Call it while the socket is open. Options of socket_options.h: those for buffers and, with UDP, those for IP,
-  // broadcast and multicast.
+  // The socket must be open. Options of socket_options.h: those for buffers and, with UDP, those for IP, broadcast and
+  // multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   // Starts or stops receiving datagrams for the multicast `group` (its port is ignored) through `interface`, the number

@@ -33,7 +33,7 @@ struct Listener::State {
       fd = engine.try_accept(accept.fd);
       if (fd >= 0 && !keep(fd)) return try_later();
     }
-    if (fd < 0) engine.submit(accept);  // If something is wrong, the submitted Accept reports the error.
+    if (fd < 0) engine.submit(accept);  // If try_accept() met an error, the submitted Accept reports that error.
     if (!waiting.empty()) wake_taker();
   }
   // Keeps an accepted connection for accept(). False: there is no memory, and the connection is closed.
@@ -46,7 +46,7 @@ struct Listener::State {
       return false;
     }
   }
-  // Passes a waiting connection to `to`. False: `to` has to wait for a connection, or for memory.
+  // Passes a waiting connection to `to`. False: there is no connection, or no memory, so `to` has to wait.
   bool complete(Accept& to) noexcept {
     if (waiting.empty()) return failed();
     try {
@@ -80,9 +80,9 @@ struct Listener::State {
     } else if (io::is_exhaustion(-result)) {
       return try_later();
     } else if (result == -ECANCELED) {
-      // Accepting had stopped, because too many connections were waiting. If a task waits in accept(), all waiting
-      // connections have been taken, and the listener listens again; otherwise a later call of accept() makes the
-      // listener listen again.
+      // Accepting had stopped, because too many connections were waiting. If a task waits in accept(), no connection
+      // waits any more, so the listener listens again now; otherwise a later call of accept() makes the listener listen
+      // again.
       if (taker != nullptr) listen();
       return;
     } else {

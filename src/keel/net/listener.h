@@ -5,8 +5,8 @@
 //   while (true) connections.spawn(echo(co_await listener.accept()));
 //
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries after
-//            transient errors; when descriptors or memory run out, it waits 50 ms and tries again. After stop():
-//            Unavailable, once every connection that was accepted before stop() has been returned.
+//            transient errors; when descriptors or memory run out, it waits 50 ms and tries again. After stop(),
+//            accept() fails with Unavailable once it has returned every connection that was accepted before stop().
 // Ownership: owns its descriptor. The destructor closes accepted connections that no accept() has returned. To get all
 //            accepted connections, call stop() first, and then call accept() until it fails.
 // Memory:    up to 256 accepted connections wait in the listener for accept(); then the listener accepts no more until

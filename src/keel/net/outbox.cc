@@ -34,7 +34,8 @@ class Outbox::Flight : public StreamOutput {
   iovec parts_[flight_parts_max];
 };
 
-// Exists while run() is running: however run() ends, nothing is written afterwards.
+// Lives while run() is running. However run() ends, the destructor ends the outbox, so that nothing is written
+// afterwards.
 class Outbox::Running {
  public:
   explicit Running(Outbox& outbox) noexcept : outbox_(outbox) {}

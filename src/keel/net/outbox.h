@@ -19,7 +19,7 @@
 //
 // Errors:    push: ResourceExhausted when the queue would hold more than bytes_max, FailedPrecondition after close(),
 //            Unavailable when run() has ended; the bytes are then not queued. run: as Stream::write. below_low,
-//            drained: Unavailable when run() ends before that.
+//            drained: Unavailable when run() ends before the wait has completed.
 // Ownership: bytes are copied, or moved in. The outbox refers to the stream, to which nothing else may write while
 //            run() is running.
 // Lifetime:  must outlive run() and every waiting task; bytes that are still queued when the outbox is destroyed are
@@ -46,8 +46,8 @@ namespace keel {
 
 // The limits of the queued bytes.
 struct OutboxOptions {
-  std::size_t high_bytes = 256 * 1024;  // Queued bytes above which a producer should pause.
-  std::size_t low_bytes = 64 * 1024;    // Queued bytes at which a paused producer may continue.
+  std::size_t high_bytes = 256 * 1024;  // A producer should pause when more than this many bytes are queued.
+  std::size_t low_bytes = 64 * 1024;    // A paused producer may continue when at most this many bytes are queued.
   // The maximum number of queued bytes, which limits the memory for a peer that does not read; a push() that would
   // exceed it fails.
   std::size_t bytes_max = 1024 * 1024;

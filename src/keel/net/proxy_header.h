@@ -4,8 +4,8 @@
 //   const ProxyHeader header = parse_proxy_header(received);
 //   if (header.state == ProxyHeader::State::Complete) received.remove_prefix(header.size);
 //
-// Any client can send a PROXY header. Parse it on every connection from the address of a known proxy, and on no other:
-// otherwise a client could send a forged header.
+// Any client can send a PROXY header. Parse a PROXY header on every connection from the address of a known proxy, and
+// on no other connection: otherwise a client could send a forged header.
 //
 // Version 1 is a line of at most 107 bytes; version 2 is binary and is accepted up to 4 KiB. Of the extensions (TLVs)
 // of version 2, CRC32C is checked when present; the other extensions are skipped, PP2_TYPE_SSL among them. The address

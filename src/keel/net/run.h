@@ -23,7 +23,8 @@
 //
 // Result:   the error of a task that failed without being stopped. Unsupported when the engine is not available,
 //           ResourceExhausted when the system has no more descriptors or threads.
-// Threads:  call it on a thread that runs no loop; it blocks that thread; only one run() can be active in a process.
+// Threads:  call run() on a thread that runs no loop; run() blocks that thread; only one run() can be active in a
+//           process.
 // Lifetime: objects that the tasks refer to must outlive the call; when the call returns, all tasks are destroyed.
 
 #pragma once

@@ -54,7 +54,7 @@ struct Stream::State final : Transport {
   }
 
   struct Kept : Buffer {
-    std::size_t left = 0;  // The number of bytes at the end of `kept` that were not read yet.
+    std::size_t left = 0;  // How many bytes were not read yet; these are the last bytes of `kept`.
     void drop_read() noexcept { consume(size() - left); }
     Chunk rest() const noexcept { return view().substr(size() - left); }
     static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
@@ -113,7 +113,7 @@ struct Stream::State final : Transport {
   bool has_fresh = false;  // Whether the held bytes are newer than bytes that are still in `kept`.
   bool ended = false;      // Receiving has ended; outcome() says how.
   bool orphaned = false;
-  std::uint32_t left_in_held = 0;  // The number of bytes at the end of the held bytes that were not read yet.
+  std::uint32_t left_in_held = 0;  // How many bytes were not read yet; these are the last of the held bytes.
   StreamInput* input = nullptr;
   io::Op* output = nullptr;    // The send in progress.
   std::unique_ptr<Kept> kept;  // Bytes that arrived in several pieces and are returned as one piece.
@@ -232,7 +232,7 @@ Stream::SendFile Stream::send_file(File& file, std::uint64_t offset, std::uint64
   return SendFile(*state_, file.descriptor(), offset, bytes);
 }
 
-// Takes the received bytes that the read needs; true: the read is complete.
+// Takes the received bytes that the read needs; returns true if the read is complete.
 inline bool StreamInput::is_content() noexcept {
   if (until_ == Until::AllBytes) return static_cast<Stream::ReadExact&>(*this).fill();
   if (until_ == Until::Delimiter) return static_cast<Stream::ReadUntil&>(*this).search();

@@ -93,8 +93,8 @@ class Stream {
   // the endpoint: these bytes are copied, and the stream returns them first. After std::bad_alloc the endpoint still
   // belongs to the caller.
   explicit Stream(const Endpoint& endpoint, std::string_view received = {});
-  // Puts a layer, which `layers` makes, over `plain`. If `plain` was read from, end_reading() must have ended its
-  // reading before this call. `host` is the host that was connected to; empty: the connection was accepted. The
+  // Puts a layer, which `layers` makes, over `plain`. If `plain` has already read bytes, its end_reading() must have
+  // completed before this call. `host` is the host that was connected to; empty: the connection was accepted. The
   // handshake of the layer begins, and the first read or write, or establish(), waits for the handshake. If making the
   // layer fails, or memory runs out, `plain` is closed.
   static Result<Stream> layered(TransportLayers& layers, std::string_view host, Stream plain);
@@ -141,8 +141,8 @@ class Stream {
   // The layer over the stream (net/transport.h), such as TLS; null: none. The layer lives as long as the stream.
   const TransportLayer* layer() const noexcept;
   // Until the next read, makes the stream notice bytes that arrive while no task reads; call it for connections that
-  // are kept for later use. Call it between reads, after everything that had arrived was read. Bytes that arrive later
-  // are kept for the next read.
+  // are kept for later use. Call watch() between reads, after all bytes that have arrived were read. Bytes that arrive
+  // later are kept for the next read.
   void watch();
   // True once one of these has arrived since watch(), which must be called first: unread bytes, the end of the stream,
   // or a failure of the connection.
@@ -150,18 +150,20 @@ class Stream {
   // Does the same as has_input(), but also asks the kernel for input that the loop has not seen yet; call it in a long
   // event-loop iteration. Costs a system call.
   bool has_unseen_input() const noexcept;
-  // Tells the peer that no more bytes will follow; reading continues. Call it between writes.
+  // Tells the peer that no more bytes will follow; reading continues. Call shutdown_write() only while no write is in
+  // progress.
   void shutdown_write() noexcept;
   // Ends both directions, and wakes the tasks that wait on this stream: a write fails with Unavailable; a read returns
-  // the bytes that have arrived, and then the end of the stream. Use it to end a connection that another task is using.
+  // the bytes that have arrived, and then the end of the stream. Use shutdown() to end a connection that another task
+  // is using.
   void shutdown() noexcept;
   // Ends reading, so that layered() or detach() may be called on a stream that was read from; use it for two peers that
-  // first talk in clear text and then begin another protocol. Everything that had arrived must have been read, and no
+  // first talk in clear text and then begin another protocol. All bytes that have arrived must have been read, and no
   // task may be reading or writing. Protocol: the peer has already sent more bytes. Unavailable: the peer has finished,
   // or the connection is broken. After an error or a cancellation, the stream must be closed.
   Task<> end_reading();
-  // Gives up the connection, so that a layer can be put over it. Call it before any read or watch(), or after
-  // end_reading().
+  // Gives up the connection, so that a layer can be put over it. Call detach() before the first read and the first
+  // watch(), or after end_reading().
   Endpoint detach() noexcept;
   // Closes the stream immediately; the destructor does the same.
   void close() noexcept;
@@ -172,7 +174,7 @@ class Stream {
   // until the call ends, and no task may read or write it.
   Task<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
-  // Call it while the stream is open; see socket_options.h.
+  // The stream must be open; socket_options.h describes the options.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   Address local_address() const noexcept;
@@ -193,7 +195,7 @@ class Stream {
   State* state_;
 };
 
-// The reading operation while it waits.
+// The base class of the operations that read; such an operation waits until bytes arrive.
 class StreamInput : public Leaf {
  public:
   bool start();
@@ -275,7 +277,7 @@ class [[nodiscard]] Stream::ReadUntil : public StreamInput {
 inline Stream::Receive Stream::receive() noexcept { return Receive(*state_); }
 inline Stream::Read Stream::read(std::span<char> into) noexcept { return Read(*state_, into); }
 
-// The writing operation while it waits.
+// The base class of the operations that write; such an operation waits until the write ends.
 class StreamOutput : public Leaf {
  public:
   using Value = void;
@@ -303,8 +305,8 @@ class [[nodiscard]] Stream::Write : public StreamOutput {
   bool start() { return send(&bytes_, bytes_.iov_len != 0 ? 1 : 0); }
   bool failed() const noexcept { return result_ < 0; }
   // Allows the task to continue late: at the next event of any kind on its event loop. This saves a system call on
-  // io_uring. Use it for a write to a peer that will respond, in a task that has nothing to do after the write. Call it
-  // before awaiting the write.
+  // io_uring. Use set_unhurried() for a write to a peer that will respond, if the task has nothing else to do after the
+  // write. Call set_unhurried() before the write is awaited.
   void set_unhurried(bool value) noexcept { result_ = value ? 1 : 0; }
 
  private:

@@ -23,10 +23,10 @@
 //     Member<io::SendPart, Echo, &Echo::sent> send_{*this};
 //   };
 //
-// A transport is the receive operation of its connection. A transport is a member (base/member.h) or a base class of
-// its user, and calls `arrived` with itself whenever something arrives. A send is a separate operation, an io::Send or
-// a class derived from it, which the user embeds or keeps only while a write is running; only one send may run at a
-// time.
+// A transport is itself the operation that receives on its connection: it derives from io::Receive. A transport is a
+// member (base/member.h) or a base class of its user, and calls `arrived` with itself whenever something arrives. A
+// send is a separate operation, an io::Send or a class derived from it, which the user embeds or keeps only while a
+// write is running; only one send may run at a time.
 //
 // A plain transport, TCP or a Unix socket, passes its operations to the engine. A layered transport has a
 // TransportLayer, which transforms the bytes on their way (a cipher); the user notices no difference.
@@ -93,11 +93,13 @@ class Transport : protected io::Receive {
   // In `arrived`, the number of received bytes; 0: the peer has finished; < 0: a negative errno, which is -ECANCELED
   // when receiving was ended on request.
   std::int32_t outcome() const noexcept { return result; }
-  // The received bytes; call it in `arrived` when outcome() > 0. The view is valid until `arrived` returns.
+  // The received bytes. Call bytes() only in `arrived`, and only if outcome() > 0. The view is valid until `arrived`
+  // returns.
   std::string_view bytes() const noexcept { return {data, static_cast<std::size_t>(result)}; }
 
-  // Call it in `arrived`: keeps the received bytes until release(), and returns their location, which may have changed.
-  // Only the bytes of one call can be held: until release() the transport must be paused, or receiving must have ended.
+  // Keeps the received bytes until release(), and returns their location, which may have changed. Call hold() only in
+  // `arrived`. Only the bytes of one call can be held: until release() the transport must be paused, or receiving must
+  // have ended.
   std::string_view hold() noexcept;
   bool holds() const noexcept { return held_size_ != 0; }
   std::string_view held() const noexcept { return {data, held_size_}; }
@@ -109,9 +111,9 @@ class Transport : protected io::Receive {
   void pause() noexcept { io::Engine::pause(*this); }
   void resume() noexcept;
   bool is_paused() const noexcept { return paused; }
-  // Ends receiving without losing a byte: `arrived` is called for everything that was received until then. The last
-  // call of `arrived` reports -ECANCELED, or the end of the stream if the stream had already ended. Bytes that arrive
-  // later are for the next receive().
+  // Ends receiving without losing a byte: `arrived` is still called for all bytes that are received before receiving
+  // ends. The last call of `arrived` reports -ECANCELED, or the end of the stream if the stream had already ended.
+  // Bytes that arrive later are for the next receive().
   void end_receive() noexcept;
   // Ends receiving; bytes that have arrived and were not delivered are lost. Does nothing if is_receiving() is false.
   void cancel_receive() noexcept;
@@ -120,13 +122,13 @@ class Transport : protected io::Receive {
   // send.result is valid, and done() is not called. Even with a layer, send.sent counts only bytes that were sent, not
   // bytes that were only encrypted.
   bool send(io::Send& send) noexcept;
-  // Sends a part of a file; it counts as a pending send.
+  // Sends a part of a file; this operation counts as a pending send.
   bool send(io::SendFile& send) noexcept;
   // A number that changes whenever the kernel accepts more bytes of a pending send, or of the bytes that the layer
-  // sends before it. Use it to detect a peer that does not read.
+  // sends before it. Use progress() to detect a peer that does not read.
   std::uint64_t progress(const io::Send& send) const noexcept;
-  // Asks a pending send (an io::Send or an io::SendFile) to end; the send then calls done(). After that, nothing more
-  // can be sent.
+  // Asks a pending send (an io::Send or an io::SendFile) to end; the send then calls done(). After cancel(), nothing
+  // more can be sent.
   void cancel(io::Op& send) noexcept;
   // Waits, as a send does, until the layer's handshake is over, so that later sends need not wait for the handshake.
   // Returns true if no handshake is needed; otherwise `send` completes after the handshake, and its result is an error
@@ -136,7 +138,8 @@ class Transport : protected io::Receive {
   // Makes a later close reset the connection: bytes that the peer has not received are dropped, and no layer sends a
   // goodbye.
   void reset_on_close() noexcept;
-  // Tells the peer that nothing more will be sent; receiving continues. Call it between sends.
+  // Tells the peer that nothing more will be sent; receiving continues. Call shutdown_write() only while no send is
+  // pending.
   void shutdown_write() noexcept;
   // Ends both directions: a pending send ends with -EPIPE; receiving delivers the bytes that have arrived, and then 0.
   void shutdown() noexcept;
@@ -148,7 +151,7 @@ class Transport : protected io::Receive {
   // True if `arrived` has not been called yet for some bytes or for an end of the stream, including bytes that only the
   // kernel knows of. Costs a system call.
   bool has_unread() noexcept;
-  // The Error for a negative outcome() or result of a send. `doing`: a literal.
+  // Makes the Error for `outcome`: a negative outcome(), or the negative result of a send. `doing`: a literal.
   Error error(const char* doing, std::int32_t outcome) const noexcept;
 
   // engine() and the descriptor are for calls on the socket itself, such as options and addresses. Only the transport
@@ -169,8 +172,8 @@ class Transport : protected io::Receive {
 
   static constexpr std::uintptr_t layered = 1;
   std::uint32_t held_size_ = 0;
-  // The address of the engine or, with the lowest bit set, of the layer, which knows the engine. One word is therefore
-  // enough for each connection.
+  // The address of the engine or, with the lowest bit set, of the layer, which knows the engine. Therefore each
+  // connection stores one address, not two.
   std::uintptr_t path_ = 0;
 };
 

@@ -16,7 +16,7 @@ namespace keel::dev {
 
 class Changes {
  public:
-  static constexpr Duration quiet = 50_ms;  // The time without a further change after which the changes are taken.
+  static constexpr Duration quiet = 50_ms;  // If no further change follows for this time, the changes are taken.
   static constexpr Duration longest = 1_s;  // The longest wait after the first change, even if further changes follow.
 
   void add(const std::vector<std::string>& files, Instant now);

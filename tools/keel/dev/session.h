@@ -58,8 +58,9 @@ class Session {
   Builder builder_;
   Changes changes_;
   int signals_ = -1;
-  Instant saved_;            // The time of the save that led to the current build or start.
-  bool has_served_ = false;  // False until the first start, which is reported with the time since keel dev began.
+  Instant saved_;  // The time of the save that led to the current build or start.
+  // True once a process has served; the time until then is counted from the start of keel dev, not from a save.
+  bool has_served_ = false;
   bool has_to_start_ = true;
   bool has_to_configure_ = false;  // True until CMake has run, because a save may end the build before CMake runs.
   Identity started_;

@@ -60,7 +60,7 @@ class Watcher {
   int fd_ = -1;
   std::string folder_;
   Ignored ignored_;
-  std::map<int, std::string> folders_;  // The folders by inotify watch; "" is the top.
+  std::map<int, std::string> folders_;  // The folder of each inotify watch; "" is the top.
 };
 
 }  // namespace keel::dev

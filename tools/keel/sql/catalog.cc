@@ -316,7 +316,7 @@ class QueryReading {
               "the type of $" + key.name + " is not known: write it after the name: -- param: " + key.name + " text");
       } else if (!known.other_type.empty()) {
         error(key.place, '$' + key.name + " is used as " + type + " and as " + known.other_type +
-                             ": write which one it is: -- param: " + key.name + ' ' + type);
+                             ": write its type: -- param: " + key.name + ' ' + type);
       }
       parameter.type = cpp_type_of(type);
       if (filter_of_.contains(key.name)) {

@@ -77,7 +77,8 @@ inline constexpr std::size_t filters_max = 8;
 inline constexpr std::size_t sorts_max = 8;
 // The maximum number of columns in a row, which is the limit of data/fields.h.
 inline constexpr std::size_t columns_max = 40;
-inline constexpr std::size_t arguments_max = 4;  // More parameters, or optional parameters, are passed in a struct.
+// If there are more parameters than this, or optional parameters, all parameters are passed in a struct.
+inline constexpr std::size_t arguments_max = 4;
 
 // Each source is identified by its number in `problems`. Adds mistakes to `problems`; if any mistake was added, do not
 // use the catalog.

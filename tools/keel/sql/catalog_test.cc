@@ -277,7 +277,7 @@ TEST_F(QueriesOf, parameters_that_are_wrong_say_what_is_missing) {
   EXPECT_EQ(said("-- name: f :one\nselect id from users where $x is null"),
             "a.sql:2:28: error: the type of $x is not known: write it after the name: -- param: x text");
   EXPECT_EQ(said("-- name: f :one\nselect id from users where id = $x or name = $x"),
-            "a.sql:2:33: error: $x is used as int64 and as text: write which one it is: -- param: x int64");
+            "a.sql:2:33: error: $x is used as int64 and as text: write its type: -- param: x int64");
   EXPECT_EQ(said("-- name: f :one\n-- param: x number\nselect id from users where id = $x"),
             "a.sql:2:11: error: number is not a type: expected int64, int32, bool, real, decimal, text, blob, "
             "timestamp, date, uuid, or a type of C++ with its namespace");

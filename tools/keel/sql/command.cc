@@ -168,7 +168,7 @@ int refuse(const Error& error, int code = was_wrong) {
   return code;
 }
 
-// The checkers of the databases that are asked.
+// The checkers of the databases that check the statements.
 struct Checkers {
   std::unique_ptr<Checker> sqlite;
   Verdicts verdicts;

@@ -13,7 +13,7 @@ struct Described {
   struct Parameter {
     std::string name;          // "1", "sku"
     std::string type;          // The type as in sql/schema.h; "" if unknown.
-    bool is_nullable = false;  // Whether the parameter is assigned to a column that may be null, or is tested for null.
+    bool is_nullable = false;  // True if the parameter is assigned to a column that may be null, or is tested for null.
     // The table of the column that the parameter is assigned to or compared with; "" if there is no such column.
     std::string table;
     std::string column;

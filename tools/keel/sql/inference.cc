@@ -41,8 +41,8 @@ std::string common_type(const std::string& a, const std::string& b) {
   return a == "real" || b == "real" ? "real" : "int64";
 }
 
-// The type of a column whose rows come from two selects, with the types `a` and `b`. Returns "any" if the types differ,
-// because no declaration of a column decides.
+// The type of a column whose rows come from two selects, with the types `a` and `b`. If the types differ, returns
+// "any", because such a column has no declaration that would decide its type.
 std::string either_type(const std::string& a, const std::string& b) {
   if (a == b || b == "null") return a;
   return a == "null" ? b : "any";

@@ -2,8 +2,9 @@
 // in a temporary database with the migrations applied.
 //
 // The types of parameters and columns are those that the server reports. A column counts as nullable, with two
-// exceptions: a table column that is `not null` and not on the optional side of an outer join, and an expression that
-// sql/inference.h knows not to be null. The definitions of the schema's views are analyzed by the same rules.
+// exceptions: a table column that is `not null` and not on the optional side of an outer join, and an expression for
+// which sql/inference.h finds that it is never null. The definitions of the schema's views are analyzed by the same
+// rules.
 
 #pragma once
 

@@ -32,7 +32,7 @@ bool is_type(std::string_view name) {
   });
 }
 
-// The name in the mark of a block; "" for the mark at its end; nothing for any other comment.
+// The name in the mark that begins a block; "" for the mark that ends a block; nothing for any other comment.
 std::optional<std::string_view> mark_of(std::string_view comment) {
   if (!comment.starts_with("/*?") || !comment.ends_with("*/") || comment.size() < 5) return std::nullopt;
   return trimmed(comment.substr(3, comment.size() - 5));
@@ -348,7 +348,7 @@ class Reader {
     }
   }
 
-  // as "total!", "note?", "id: int32", "total!: int64"
+  // Reads the alias after `as`, such as "total!", "note?", "id: int32" or "total!: int64".
   std::string alias(const Lexeme& lexeme) {
     const std::string value = lexeme.value();
     std::string name = value;

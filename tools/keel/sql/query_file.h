@@ -55,13 +55,14 @@ struct Query {
   Kind kind = Kind::One;
   std::string row;         // The C++ type of rows, which follows the kind.
   std::string parameters;  // `-- params: NewUser`
-  // `-- database: sqlite` says that the query is only for that database; "" if the query is for all databases.
+  // The only database that the query is for, from a line such as `-- database: sqlite`; "" if the query is for all
+  // databases.
   std::string database;
   std::string comment;
   // `-- group` and `-- volatile`, each on a separate line; these lines are appended to the statement.
   std::string marks;
   std::vector<Typed> parameter_types;
-  // The types that `-- type: total int64` and "total: int64" state.
+  // The types of columns, from lines such as `-- type: total int64`, and from names such as "total: int64".
   std::vector<Typed> column_types;
   // Whether a column may be null: false for "total!", true for "note?".
   std::vector<std::pair<std::string, bool>> nullable;

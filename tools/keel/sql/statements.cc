@@ -117,7 +117,8 @@ Sources::Texts Sources::constants_of(std::size_t source, const Tokens& tokens) {
   return found;
 }
 
-// Prefers a constant that the call's own source defines; otherwise all definitions in other sources must be the same.
+// Returns the definition in the call's own source if there is one; otherwise the definition in other sources. Returns
+// null if there is no definition, or if the definitions differ.
 const Sources::Text* Sources::constant(std::size_t source, std::string_view name) const {
   if (const auto own = files_[source].constants.find(name); own != files_[source].constants.end()) {
     return own->second.is_ambiguous ? nullptr : &own->second;
@@ -132,7 +133,8 @@ const Sources::Text* Sources::constant(std::size_t source, std::string_view name
   return found;
 }
 
-// The text of a sequence of literals and of names that stand for literals, or of a single name, which may be qualified.
+// Returns the text of an argument. The argument is a sequence of literals and of names that stand for literals, or a
+// single name, which may be qualified.
 std::optional<Sources::Text> Sources::evaluate(std::size_t source, const Token* first, const Token* last) const {
   if (first->is("::")) ++first;
   while (last - first > 2 && first->kind == Kind::Name && first[1].is("::")) first += 2;

@@ -1,15 +1,16 @@
 // Finds the SQL statements in C++ sources, and the place of each of their bytes.
 //
-// A statement is the first argument of a member call of db::Session and db::Transaction (db/session.h): query,
-// query_one, query_optional, query_many, execute, stream; and of copy_out of db::postgres::Database, after the
-// transaction if it has one. The argument consists of string literals and of macros that expand to string literals, or
-// is a constant that one of the sources initializes with them; if several constants have the same name, the constant in
-// the call's own source is used.
+// A statement is the first argument of a call of one of these members of db::Session and db::Transaction
+// (db/session.h): query, query_one, query_optional, query_many, execute, stream. In a call of copy_out of
+// db::postgres::Database, the statement is the first argument, or the second argument if the first is a transaction.
+// The argument consists of string literals and of macros that expand to string literals, or is a constant that one of
+// the sources initializes with them; if several constants have the same name, the constant in the call's own source is
+// used.
 //
-// Calls without an object, without arguments, or with a lambda as the first argument are calls of other functions.
-// Calls of stream and copy_out without a type in angle brackets are also calls of other functions. A call is skipped if
-// a comment on its line or on the line before says "keel sql: skip"; "keel sql: sqlite" and "keel sql: postgres" name
-// the database that the statement is for.
+// Calls of other functions are ignored: these are calls without an object, without arguments, or with a lambda as the
+// first argument, and calls of stream and copy_out without a type in angle brackets. A call is skipped if a comment on
+// its line or on the line before says "keel sql: skip"; "keel sql: sqlite" and "keel sql: postgres" name the database
+// that the statement is for.
 
 #pragma once
 

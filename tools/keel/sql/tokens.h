@@ -19,7 +19,7 @@ namespace keel::sql {
 struct Token {
   enum class Kind : std::uint8_t {
     Name,         // An identifier or a keyword.
-    Define,       // The name after #define. The tokens of the macro's text follow, and EndOfLine ends them.
+    Define,       // The name after #define. The next tokens are the macro's text, up to an EndOfLine.
     Number,       // With its suffix.
     Text,         // A string literal.
     Character,    // A character literal.

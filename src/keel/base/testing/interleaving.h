@@ -28,8 +28,9 @@
 // no write is inserted between older writes, no load returns a later write, and compare_exchange_weak does not fail
 // spuriously. memory_order_seq_cst is rejected by a check, and there are no fences.
 //
-// The threads must end by themselves in every schedule: they may try a few times, and wait for each other only by
-// sleeping on an atomic. It is a failure if all threads sleep. Only wake_one() ends a sleep; no sleep ends spuriously.
+// The threads must end by themselves in every schedule: a thread may repeat an operation only a limited number of
+// times, and may wait for another thread only by sleeping on an atomic. It is a failure if all threads sleep. Only
+// wake_one() ends a sleep; no sleep ends spuriously.
 
 #pragma once
 

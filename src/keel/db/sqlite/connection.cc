@@ -328,7 +328,7 @@ Result<> Connection::sync_wal() {
   switch (begun & 0xff) {
     case SQLITE_OK:
       break;
-    case SQLITE_BUSY:      // Another connection is writing, and that connection rewrote the frames when it was opened.
+    case SQLITE_BUSY:      // Another connection is writing; it already rewrote the frames when it was opened.
     case SQLITE_READONLY:  // A database that is read-only gets no further writes to the WAL.
       return {};
     default:

@@ -212,7 +212,7 @@ class DatabaseCall final : public Leaf {
     }
     call.home_->post(call.arrived_);  // Destroyed after this.
   }
-  // Call it when the result of another thread's work has arrived; the work began at `begun`.
+  // Call count_stages() when the result of another thread's work has arrived; that work began at `begun`.
   void count_stages(Instant begun) noexcept {
     stages_->add(Stage::DatabaseWait, begun - asked_);
     stages_->add(Stage::Database, Host::current().precise_now() - begun);

@@ -71,14 +71,14 @@ struct DatabaseOptions {
   int loop_steps_max = 20'000;
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A read with a larger result than this runs on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A result larger than this is an error.
-  // The size of the memory for rows that each loop keeps between its reads; if a result takes more memory, that memory
-  // is freed after the read. A larger value avoids the allocations for large results, but takes that much memory for
-  // each loop.
+  // Between its reads, each loop keeps the memory of its rows if that memory has at most this size; larger memory is
+  // freed after the read. A larger value avoids the allocations for large results, but takes that much memory for each
+  // loop.
   std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
   // A read-only transaction that is open for longer than this is logged at level warn, with the call that began the
   // transaction.
-  // If this is zero, nothing is logged.
+  // If held_warning is zero, no such transaction is logged.
 #ifdef NDEBUG
   Duration held_warning = {};
 #else

@@ -110,8 +110,8 @@ class Target final : public MigrationTarget {
     return sound;
   }
 
-  // Runs the next statement within the current transaction; only `vacuum` runs after that transaction has been
-  // committed.
+  // Runs the next statement within the current transaction, except a `vacuum`, which runs after that transaction has
+  // been committed.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY(const std::int64_t applied, applied_at(migration));
     if (applied != 0) return false;

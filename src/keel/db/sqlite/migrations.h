@@ -7,8 +7,8 @@
 // Processes that start at the same time wait for the write lock for at most the connection's busy_timeout, and then
 // fail with Unavailable.
 //
-// A file without a transaction may contain `vacuum`; every other statement runs in its own transaction. The table
-// keel_migration_steps records how many statements of a file without a transaction have run.
+// A file without a transaction may contain `vacuum`; each statement of the file that is not `vacuum` runs in its own
+// transaction. The table keel_migration_steps records how many statements of a file without a transaction have run.
 //
 // Threads: as for the connection. Blocks: call it before the service starts to serve.
 

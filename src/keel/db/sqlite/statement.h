@@ -77,7 +77,7 @@ class Statement {
   int parameters_ = 0;
   bool is_readonly_ = false;
   Buffer names_;   // The names of the columns, each followed by a zero byte.
-  int named_ = 0;  // The number of the preparation from which `names_` comes.
+  int named_ = 0;  // The preparation from which `names_` comes: 1 is the first; 0: none.
 };
 
 }  // namespace keel::db::sqlite

@@ -28,7 +28,8 @@ class WalWatch {
 
   static constexpr int long_factor = 16;
 
-  // Call it for a connection whose commits other tasks wait for: a commit then returns before the due checkpoint runs.
+  // Call defer() if other tasks wait for the commits of this connection: a commit then returns before the due
+  // checkpoint runs.
   void defer() noexcept { is_deferred_ = true; }
   // Runs the checkpoint if one is due; call it on the connection's thread, outside of a transaction. If the checkpoint
   // fails, commits still succeed.

@@ -252,8 +252,8 @@ bool Writer::take_group(Writes& group) noexcept {
   return false;
 }
 
-// Call it when another process has the lock: writes whose time limit has passed fail with `error`, and the other writes
-// continue to wait.
+// Another process has the lock. Writes whose time limit has passed fail with `error`; the other writes continue to
+// wait.
 void Writer::wait_for_lock(Lock& lock, const Error& error) noexcept {
   const Instant now = Host::current().now();
   Writes late;

@@ -95,7 +95,7 @@ struct WriterStats {
   std::uint64_t groups = 0;       // Commits.
   std::uint64_t group_max = 0;    // The largest number of writes in one commit.
   std::uint64_t groups_lost = 0;  // Groups that had to run again, or that failed as a whole.
-  // I/O errors, and errors because of a full or a read-only disk, not counting the errors of checks.
+  // I/O errors, and errors of a full or a read-only disk; errors that occurred only in checks are not counted.
   std::uint64_t disk_errors = 0;
   std::uint64_t checks_failed = 0;  // Checks of the disk that failed because the disk did not accept writes.
   bool disk_fails = false;          // Whether the last attempt to commit failed with an error of the disk.

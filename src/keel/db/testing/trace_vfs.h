@@ -41,7 +41,7 @@ class TraceVfs {
   std::uint64_t writes() const;  // Writes to the WAL.
   void clear();
 
-  // Makes the `nth` fsync of a WAL from now on fail with EIO (1: the next fsync; 0: no fsync).
+  // Makes the `nth` fsync of a WAL after this call fail with EIO (1: the next fsync; 0: no fsync).
   void fail_sync(int nth) noexcept;
   // Makes every write to a WAL fail as on a full disk, until fill_disk(false).
   void fill_disk(bool full) noexcept;

@@ -90,7 +90,7 @@ struct Database::State {
   const Instant opened = Host::current().now();
   std::uint64_t pool_opened = 0;  // The number of the pool's connections, both those in use and those that are free.
   std::uint64_t pool_waits = 0;   // Reads that found all threads of the pool busy.
-  Duration pool_wait_time;        // The total waiting time of reads for a thread of the pool.
+  Duration pool_wait_time;        // The total time for which reads have waited for a thread of the pool.
   std::uint64_t pool_reads = 0;
   std::uint64_t backups = 0;
   std::size_t executor_reads = 0;  // Reads that were posted to the executor and have not ended.
