@@ -5,7 +5,7 @@
 //   if (code) return error_of("file_size", code);
 //
 // Threads: any.
-// Cost:    no allocation for an errno, one for a code of another category.
+// Cost:    no allocation for an errno; one allocation for a code of another category.
 
 #pragma once
 

@@ -28,9 +28,9 @@
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is unknown how
 //            much was sent, so the stream can no longer be used.
-// Cost:      receive copies nothing on io_uring, and on epoll only chunks of up to 4 KiB; read_until copies only bytes
-//            that span two chunks; no heap in steady state. An idle stream takes 104 bytes and has no buffer; a write
-//            uses a block of the pool until it ends.
+// Cost:      on io_uring, receive copies nothing; on epoll, it copies only chunks of up to 4 KiB; read_until copies
+//            only bytes that span two chunks; no heap in steady state. An idle stream takes 104 bytes and has no
+//            buffer; a write uses a block of the pool until it ends.
 
 #pragma once
 

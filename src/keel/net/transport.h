@@ -25,8 +25,8 @@
 //
 // A transport is itself the operation that receives on its connection: it derives from io::Receive. A transport is a
 // member (base/member.h) or a base class of its user, and calls `arrived` with itself whenever something arrives. A
-// send is a separate operation, an io::Send or a class derived from it, which the user embeds or keeps only while a
-// write is running; only one send may run at a time.
+// send is a separate operation: an io::Send, or a class derived from io::Send. The user embeds this operation, or
+// creates it for each write; only one send may run at a time.
 //
 // A plain transport, TCP or a Unix socket, passes its operations to the engine. A layered transport has a
 // TransportLayer, which transforms the bytes on their way (a cipher); the user notices no difference.
@@ -177,10 +177,10 @@ class Transport : protected io::Receive {
   std::uintptr_t path_ = 0;
 };
 
-// A layer between a transport and its engine, which transforms the bytes on their way. A layer has its own operations
-// on the descriptor. A layer carries out the operations of its transport under the same contract as the engine does for
-// a plain transport (io/engine.h): the layer makes no callback from inside receive(), resume(), send() and the other
-// functions.
+// A layer stands between a transport and its engine, and transforms the bytes on their way. A layer has its own
+// operations on the descriptor. A layer carries out the operations of its transport under the same contract as the
+// engine does for a plain transport (io/engine.h): the layer makes no callback from inside receive(), resume(), send()
+// and the other functions.
 //
 // A layer begins its handshake when a transport opens it, and may receive while its transport does not receive.
 //

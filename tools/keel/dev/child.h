@@ -45,8 +45,8 @@ class Child {
 
   pid_t pid() const noexcept { return pid_; }
   void signal(int number) const noexcept;
-  // The exit code, or 128 + the number of the signal that ended it; nothing while the child runs. Call this function
-  // after each SIGCHLD.
+  // The exit code, or 128 + the number of the signal that ended the child; nothing while the child runs. Call this
+  // function after each SIGCHLD.
   std::optional<int> ended() noexcept;
   int wait() noexcept;
 

@@ -60,7 +60,7 @@ struct ConnectionOptions {
 
 class Connection {
  public:
-  // A connection that may write first rewrites and syncs the frames that it finds in the WAL, so that later commits
+  // If a connection may write, it first rewrites and syncs the frames that it finds in the WAL, so that later commits
   // build on durable data; for this, it waits for other writers for at most busy_timeout.
   static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options);
   ~Connection();

@@ -10,7 +10,7 @@
 // A file without a transaction may contain `vacuum`; each statement of the file that is not `vacuum` runs in its own
 // transaction. The table keel_migration_steps records how many statements of a file without a transaction have run.
 //
-// Threads: as for the connection. Blocks: call it before the service starts to serve.
+// Threads: as for the connection. The functions block: call them before the service starts to serve.
 
 #pragma once
 

@@ -1,8 +1,8 @@
 // keel/db/sqlite/wal_watch.h — moves the pages of the write-ahead log (WAL) into the file after commits, and warns if
 // the log becomes long nevertheless.
 //
-// After a commit of the connection that leaves `checkpoint_pages` or more pages in the WAL, the committing thread runs
-// a passive checkpoint, which does not wait for readers or writers. After defer(), the checkpoint runs only when the
+// If a commit of the connection leaves `checkpoint_pages` or more pages in the WAL, the committing thread then runs a
+// passive checkpoint, which does not wait for readers or writers. After defer(), the checkpoint runs only when the
 // committing thread calls checkpoint_if_due(). Pages that readers may still need stay in the WAL, so a snapshot that is
 // held for a long time makes the WAL grow. When the WAL has more than 16 times `checkpoint_pages` pages, a warning is
 // logged (component db); when the WAL is short again, that is logged at level info. A long WAL has no other effect:

@@ -119,7 +119,7 @@ class Writer {
 
   Result<> start();
   // Commits the queued writes, moves the WAL into the file, and closes the connection. Idempotent. If the writer runs
-  // on an executor, it must be idle when stop() is called, because stop() cannot wait for an executor.
+  // on an executor, the writer must be idle when stop() is called, because stop() cannot wait for an executor.
   void stop() noexcept;
 
   // Queues `write`. Returns false if the write was rejected; in that case, `result` says why, and `done` is not posted.

@@ -13,8 +13,8 @@
 // generator, of which there is one per process, is restarted with `seed`.
 //
 // Threads:  one.
-// Lifetime: must outlive the connections that use it, and the disk must outlive it. Only one SimVfs may exist at a
-//           time, because the generator is shared.
+// Lifetime: must outlive the connections that use it, and the disk must outlive the SimVfs. Only one SimVfs may exist
+//           at a time, because the generator is shared.
 // Cost:     for tests.
 
 #pragma once
