@@ -18,8 +18,9 @@
 //
 //   container.value(app.metrics()).singleton<events::Bus>();   // whoever takes an events::Bus& gets it
 //
-// With a metrics::Registry, each topic has events_published_total, events_delivered_total, events_failed_total and
-// events_dropped_total, and events_queued and events_subscribers, each with the label event="OrderPlaced".
+// With a metrics::Registry, each topic has the counters events_published_total, events_delivered_total,
+// events_failed_total and events_dropped_total, and the gauges events_queued and events_subscribers. The label of each
+// is the name of the event's type, such as event="OrderPlaced".
 //
 // Errors:    publish() has no errors; errors of handlers are counted and passed to on_failure. A program with more than
 //            1023 types of events, or with more than 1024 topics at a time in all its buses together, aborts.

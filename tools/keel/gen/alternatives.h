@@ -22,9 +22,10 @@ struct Choice {
 
   // For each kind (boolean, number, string, list, object), the index of its alternative, or -1.
   std::array<int, 5> by_kind = {-1, -1, -1, -1, -1};
-  Way way = Way::Kind;                             // For objects.
-  std::string property;                            // For Way::Value, the member whose value decides.
-  std::vector<std::pair<std::string, int>> cases;  // The values or the names of members, each with its alternative.
+  Way way = Way::Kind;   // For objects.
+  std::string property;  // For Way::Value, the member whose value selects the alternative.
+  // Each value (Way::Value) or member name (Way::Name), with the index of its alternative.
+  std::vector<std::pair<std::string, int>> cases;
   // For Way::Name, the alternative of an object that has none of the members in `cases`; or -1.
   int otherwise = -1;
 };

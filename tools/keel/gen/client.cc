@@ -64,7 +64,7 @@ bool is_plain(const Operation& operation) {
 bool is_empty(const Operation& operation) { return operation.parameters.empty() && !has_body_member(operation); }
 // True if the body is a separate parameter, or if its files are.
 bool takes_content(const Operation& operation) { return operation.body.is_streamed() || operation.body.has_files(); }
-// Whether the request may be left out.
+// Whether a caller may omit the request, because nothing in the request is required.
 bool is_optional(const Operation& operation) {
   return !(has_body_member(operation) && operation.body.is_required) &&
          std::ranges::none_of(operation.parameters, &Parameter::is_required);

@@ -10,8 +10,8 @@
 
 namespace keel::gen {
 
-// Sets the options that `--generate` and `--operations` select: "server,client", and "getPet,listPets". set_generated()
-// returns false if the value is wrong.
+// Set the options from the values of `--generate` and `--operations`, such as "server,client" and "getPet,listPets".
+// set_generated() returns false if the value is wrong.
 bool set_generated(Options& options, std::string_view value);
 void set_operations(Options& options, std::string_view value);
 

@@ -182,7 +182,8 @@ class Splitting {
     }
   }
 
-  // The schema without its files. The copied parts of the schema keep their places in the document, for messages.
+  // Returns a copy of the schema without the properties in `files`. The copied parts of the schema keep their places in
+  // the document, for messages.
   Node& without(const Node& schema, const std::vector<FormFile>& files) {
     Node& made = copy_of(schema, Kind::Map);
     const auto has = [&](std::string_view name) {

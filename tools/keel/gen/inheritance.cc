@@ -29,8 +29,8 @@ auto* schemas_of(auto& document) {
   return schemas != nullptr && schemas->is(Kind::Map) ? schemas : nullptr;
 }
 
-// The schema that has this list of schemas. If a `nullable` of OpenAPI 3.0 has become an alternative (structure.h), the
-// schema is not the list's parent.
+// Returns the schema that has this list of schemas. If a `nullable` of OpenAPI 3.0 was turned into alternatives
+// (structure.h), that schema is one of the alternatives, not the list's parent.
 Node* owner_of(const Node& list) {
   Node* const parent = list.parent;
   if (parent == nullptr || parent->find(list.key) == &list) return parent;

@@ -1,5 +1,5 @@
-// `keel gen` as a separate program, because the examples need it before they can be compiled, and the whole program
-// keel takes longer to build.
+// Builds `keel gen` as a separate program: the examples need `keel gen` before they can be compiled, and the whole
+// program keel takes longer to build.
 
 #include <string>
 #include <vector>

@@ -551,8 +551,8 @@ class Reading {
     contract_.base = url;
   }
 
-  // If an operation has the path of the document or of the page that shows the document, the operation is served at
-  // that path.
+  // If an operation has the path of the document or of the page that shows the document, that path serves the
+  // operation, not the document or the page.
   void look_for_documentation() {
     constexpr std::pair<std::string_view, std::string_view> settings[] = {{"/openapi.json", "document_path"},
                                                                           {"/docs", "page_path"}};
@@ -565,8 +565,9 @@ class Reading {
       contract_.documentation += (contract_.documentation.empty() ? "." : ", .") + std::string(setting) + " = \"\"";
       problems_.warning(*found->operation,
                         "GET " + std::string(path) + " takes the place of " +
-                            (setting == "page_path" ? "the page that shows the document: mount() serves the page"
-                                                    : "the document, and there is no page: mount() serves both") +
+                            (setting == "page_path"
+                                 ? "the page that shows the document: mount() serves the page"
+                                 : "the document, and without the document there is no page: mount() serves both") +
                             " where MountOptions::documentation." + std::string(setting) + " says");
     }
   }

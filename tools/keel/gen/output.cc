@@ -99,7 +99,7 @@ std::vector<Maker> makers_of(const Response& response, const std::string& of) {
   return makers;
 }
 
-// The content of the only successful response, which can be constructed from this content without naming a function.
+// Returns the content from which the only successful response can be constructed implicitly, or null.
 const Response::Content* implicit_of(const Operation& operation) {
   const Response::Content* found = nullptr;
   for (const Response& response : operation.responses) {
@@ -545,7 +545,7 @@ class Writing {
     }
   }
 
-  // Whether the text names the class of the verifiers; a longer name that only ends with its name does not count.
+  // Whether the text names the class of the verifiers; a longer name that merely ends with this name does not count.
   bool names_security(std::string_view text) const {
     const std::string word = security_ + "::";
     for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {

@@ -21,8 +21,8 @@ class Parts {
   // At least one.
   explicit Parts(int count);
 
-  // The text of the definitions of `name`, to which the caller appends; these definitions need the header `header` (""
-  // if none), and stay together in one source.
+  // Returns the text of the definitions of `name`, for the caller to append to. These definitions need the header
+  // `header` ("" if none), and stay together in one source.
   std::string& of(std::string_view header, std::string_view name);
 
   struct Part {

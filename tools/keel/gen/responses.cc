@@ -95,8 +95,8 @@ class ResponseReading {
           (inner.shape != Shape::List || inner.element == nullptr || !inner.element->is_plain() ||
            has_no_style(*inner.element))) {
         problems_.error(*node,
-                        "a header of a response must be a plain value or a list of plain values: give a header with "
-                        "any other value a 'content' of application/json");
+                        "a response header must be a plain value or a list of plain values: describe a header of any "
+                        "other kind with a 'content' of application/json");
         continue;
       }
       const Node* const required = node->find("required");

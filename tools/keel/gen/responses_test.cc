@@ -159,8 +159,8 @@ TEST(Responses, have_headers_of_responses_by_their_names) {
   EXPECT_EQ(read(with_responses("        '200': {description: a, headers: {X-A: {schema: {type: object, properties: "
                                 "{a: {type: string}}}}}}\n"))
                 .problems,
-            Lines{"api.yaml:8:43: error: a header of a response must be a plain value or a list of plain values: give "
-                  "a header with any other value a 'content' of application/json "
+            Lines{"api.yaml:8:43: error: a response header must be a plain value or a list of plain values: describe "
+                  "a header of any other kind with a 'content' of application/json "
                   "(#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 
@@ -172,8 +172,8 @@ TEST(Responses, reject_headers_whose_alternatives_nothing_tells_apart) {
                           "{type: object}]}}}\n"));
 
   EXPECT_EQ(made.problems,
-            Lines{"api.yaml:10:21: error: a header of a response must be a plain value or a list of plain values: give "
-                  "a header with any other value a 'content' of application/json "
+            Lines{"api.yaml:10:21: error: a response header must be a plain value or a list of plain values: describe "
+                  "a header of any other kind with a 'content' of application/json "
                   "(#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 

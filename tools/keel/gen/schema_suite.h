@@ -10,7 +10,7 @@ namespace keel::gen {
 
 struct SuiteSchema {
   const char* file;                // "optional/format/date.json"
-  const contract::Schema* schema;  // Null if the generator could not make the schema; then `why` is the message.
+  const contract::Schema* schema;  // Null if the generator could not make the schema; `why` then has the error message.
   const char* why;
 };
 

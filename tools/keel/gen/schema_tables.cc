@@ -513,7 +513,7 @@ std::string SchemaTables::constant_of(const Node& schema) {
   return name;
 }
 
-// Finds schemas that refer to each other for the same value: checking the value would not end.
+// Reports schemas that refer to each other for the same value, because checking such a value would never end.
 void SchemaTables::find_circle(const Node& schema) {
   const auto [found, is_new] = walked_.try_emplace(&schema, false);
   if (!is_new) {

@@ -491,7 +491,7 @@ class Maker {
         ((closed != 0 || facets.find("unevaluatedProperties") != nullptr) &&
          std::ranges::any_of(facets.required, [&](std::string_view one) { return !facets.properties.contains(one); }));
     bool is_strict = is_flag(additional, false);
-    // unevaluatedProperties on the schema itself sees all properties that are merged here; on a part, fewer.
+    // On the schema itself, unevaluatedProperties sees all merged properties; on a part, it sees only some of them.
     const auto unevaluated = [](const Node* source) { return source->find("unevaluatedProperties"); };
     const bool sees_all =
         std::ranges::count_if(facets.sources, [&](const Node* one) { return unevaluated(one) != nullptr; }) == 1 &&

@@ -45,7 +45,7 @@ enum class Shape : std::uint8_t {
   Any,  // keel::json::Value
 };
 
-// How the absence of a property or a null is represented in the member.
+// How the member represents a property that is absent or null.
 enum class Presence : std::uint8_t {
   Required,  // T
   Optional,  // std::optional<T>, which is left out while it is empty

@@ -15,13 +15,13 @@ class BasicCountdown {
  public:
   // A thread may also count its own code as an activity, so that the wait does not end before that code has returned.
   void begin() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
-  // True: this was the last activity, and the caller must notify the waiting thread, which then sees everything done
-  // before each end().
+  // Returns true if this was the last activity; the caller must then notify the waiting thread, which sees everything
+  // done before each end().
   bool end() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1); }
 
-  // False: nothing is running, so no notification will arrive.
+  // Returns false if nothing is running, so that no notification will arrive.
   bool wait() noexcept { return left_.fetch_or(awaited_bit, std::memory_order_acq_rel) != 0; }
-  // False: the last activity has ended, and its thread notifies the waiting thread.
+  // Returns false if the last activity has ended already; its thread then notifies the waiting thread.
   bool stop_waiting() noexcept { return left_.fetch_and(~awaited_bit, std::memory_order_acq_rel) != awaited_bit; }
 
   bool is_zero() const noexcept { return (left_.load(std::memory_order_acquire) & ~awaited_bit) == 0; }

@@ -65,7 +65,7 @@ unsigned Kept::keep_and_call(Subscriber& subscriber, const void* event, Awaited*
   std::unique_lock lock(self.mutex_);
   try {
     self.keep(event);
-  } catch (...) {  // Copying has failed; the current subscribers still get the event.
+  } catch (...) {  // The copy failed, so the event is not kept; the current subscribers still get it.
     self.failed(Error::from_exception());
   }
   return self.inner_.publish_kept(event, awaited, lock);

@@ -39,8 +39,8 @@ Mailbox::Mailbox(Subscriber& owner, const EventType& type, const SubscribeOption
 
 Mailbox::~Mailbox() { ::operator delete(memory_, std::align_val_t(alignment_)); }
 
-// Call it under the lock. Null: the event is refused (`is_refused` is true), or `lost` is the place whose event must be
-// dropped first.
+// Call it under the lock. Returns the place for a new event, or null if the event is refused (`is_refused` is then
+// true). If `lost` is set, it is the returned place, whose old event must be dropped first.
 Mailbox::Place* Mailbox::take_place(Place*& lost, bool& is_refused) noexcept {
   is_refused = is_ended_ || (waiting_ == queue_max_ && (when_full_ == WhenFull::DropNewest || first_ == nullptr));
   if (is_refused) {

@@ -1,5 +1,6 @@
 // A bounded queue of events that wait until an executor delivers them to one subscriber, one at a time and in the order
-// of arrival. An event is handled in the place where it waited; the places are allocated once.
+// of arrival. A handler gets the event in the place where the event waited, without a further copy; the places are
+// allocated only once.
 //
 // Threads: push() may be called on any thread. The executor's job handles up to `turn_max` events, then lets other jobs
 //          run.
@@ -47,7 +48,7 @@ class Mailbox final : private Job {
   void drop(Receipt* receipt) noexcept;
   bool is_running_elsewhere() const noexcept;
   static void deliver(Job& job) noexcept;
-  // The next event. Null: the job has to end; if `again` is set, it also has to be posted once more.
+  // Returns the next event, or null if the job has to end. If `again` is set, the job also has to be posted once more.
   Place* take_next(Place* handled, int count, bool& again) noexcept;
 
   Subscriber& owner_;

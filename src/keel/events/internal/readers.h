@@ -48,9 +48,9 @@ class Reader {
  public:
   explicit Reader(bool has_barrier);
 
-  // The calls of publish() on this thread, from the outermost to the innermost; the frames of running calls come first.
-  // Without the barrier, the outermost frame must never look free while another frame is in use, because a publisher
-  // that finds it free does not check the other frames.
+  // Each running publish() on this thread uses one frame: the outermost call uses the first frame, and each nested call
+  // the next frame. Free frames come last. Without the barrier, the outermost frame must never look free while another
+  // frame is in use, because a publisher that finds it free does not check the other frames.
   Frame& outermost() noexcept { return outermost_; }
   Frame& first_free();
   Counts& counts(std::uint32_t topic) const noexcept { return counts_[topic]; }
@@ -78,7 +78,8 @@ inline Reader& this_reader() {
   return *reader;
 }
 
-// The steps of a publisher with a free frame, in this order. `has_barrier` must be equal to Reader::has_barrier.
+// The steps that a publisher with a free frame takes, in the order of the functions below. `has_barrier` must be equal
+// to Reader::has_barrier.
 template <bool has_barrier>
 struct Publishing {
   // The returned list is not freed before end().
@@ -92,12 +93,12 @@ struct Publishing {
       seen = again;
     }
   }
-  // Called before the publisher reads how to call `subscriber`.
+  // A publisher calls this function before it reads from `subscriber` which function to call.
   static void calls(Frame& frame, const Subscriber& subscriber) noexcept { announce(frame.calling, &subscriber); }
   static void end(Frame& frame) noexcept {
     frame.calling.store(nullptr, std::memory_order_release);
-    // The end is announced, too: a publisher that ends checks whether the list has been replaced, and a thread that
-    // replaces the list checks which publishers still read the list.
+    // The end of the call is announced as well, because the publisher then checks whether the list has been replaced,
+    // while a thread that replaces the list checks which publishers still read it.
     announce(frame.snapshot, static_cast<const Snapshot*>(nullptr));
   }
 

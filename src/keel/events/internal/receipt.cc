@@ -27,7 +27,7 @@ void Receipt::expect() noexcept {
 void Receipt::decide(Outcome outcome) noexcept {
   note(outcome);
   if (undecided_.end()) {
-    home_->post(*this);  // The job takes over the share of this delivery.
+    home_->post(*this);  // The posted job becomes an owner in place of this delivery.
   } else {
     release();
   }

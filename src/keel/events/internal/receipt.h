@@ -51,7 +51,7 @@ class Receipt final : private Job {
   Arrival* waiting_ = nullptr;  // Used only on the home executor.
 };
 
-// Waits until all expected deliveries are decided. Can be awaited once for each receipt.
+// Waits until all expected deliveries are decided. A receipt can be awaited only once.
 class Receipt::Arrival : public Leaf {
  public:
   using Value = void;

@@ -1,7 +1,7 @@
 // A handler that is subscribed to a topic: how to call it, and its lifetime.
 //
-// Ownership: by count. The owners are the topic's list of subscribers (an old list until no thread reads it), the
-//            Subscription, and each posted job of the mailbox. The handler itself is destroyed by end() of the
+// Ownership: by count. A Subscriber is owned by the topic's list of subscribers (an old list until no thread reads it),
+//            the Subscription, and each posted job of the mailbox. The handler itself is destroyed by end() of the
 //            Subscription.
 
 #pragma once
@@ -45,7 +45,7 @@ class Subscriber {
 
   // Called on the executor.
   virtual Outcome handle(const void* event) noexcept = 0;
-  // Destroys the handler, which is not called any more.
+  // Destroys the handler, once it can no longer be called.
   virtual void forget() noexcept = 0;
 
   TopicCore& topic() const noexcept { return topic_; }

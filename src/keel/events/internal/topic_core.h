@@ -81,7 +81,7 @@ class TopicCore {
   const EventType& type() const noexcept { return type_; }
 
  private:
-  // Each of these functions returns how many handlers have handled an event within its call.
+  // Each of these functions returns the number of handlers that have handled an event by the time the function returns.
   template <bool has_barrier>
   [[gnu::always_inline]] static unsigned call_each(Frame& frame, const Snapshot& list, const void* event,
                                                    Awaited* awaited) noexcept;

@@ -1,5 +1,5 @@
-// Lets one thread at a time do work that several threads request, without any of them waiting: if a request comes while
-// another thread does the work, that thread does the work once more.
+// Makes sure that only one thread at a time does work that several threads request. No thread waits: if a request comes
+// while a thread is doing the work, that thread does the work once more.
 
 #pragma once
 
@@ -18,7 +18,7 @@ class BasicTurn {
   // steps until give_back() returns true. False: another thread has the turn. The thread that has the turn then does
   // the work once more, and sees everything that the caller did before this call.
   bool ask() noexcept { return asked_.fetch_add(1, std::memory_order_acq_rel) == 0; }
-  // False: another thread has asked for the turn in the meantime, and the caller keeps the turn.
+  // Returns false if another thread has asked for the turn in the meantime; the caller then keeps the turn.
   bool give_back() noexcept {
     std::uint64_t asked = 1;
     if (asked_.compare_exchange_strong(asked, 0, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;

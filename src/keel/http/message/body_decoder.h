@@ -4,8 +4,8 @@
 //   BodyDecoder decoder(head.body(), head.content_length(), bytes_max);
 //   ChunkStep step = decoder.feed(received);           // as ChunkDecoder, for both framings
 //
-// Rejects what ChunkDecoder rejects. In addition, rejects with 413 a body whose announced chunks together exceed the
-// limit, before the data of the chunk that exceeds the limit arrives. (A Content-Length above the limit has to be
+// Rejects what ChunkDecoder rejects. A body whose announced chunks together exceed the limit is also rejected, with
+// 413, before the data of the chunk that exceeds the limit arrives. (A Content-Length above the limit has to be
 // rejected by the code that reads the head.) RFC 9112 §6, §7.
 //
 // Threads: a value.

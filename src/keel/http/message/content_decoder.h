@@ -49,15 +49,14 @@ class ContentDecoder {
   static std::span<const std::string_view> codings() noexcept;
   // The supported codings as a value of Accept-Encoding: "br, zstd, gzip".
   static std::string_view accepted() noexcept;
-  // The element of codings() for `name`, a name of a coding from Content-Encoding, in any case; x-gzip is an alias of
-  // gzip.
-  // Empty: this build cannot decode that coding.
+  // The element of codings() that `name`, a coding of Content-Encoding, means; letter case is ignored, and x-gzip means
+  // gzip. Returns "" if this build cannot decode that coding.
   static std::string_view coding_of(std::string_view name) noexcept;
 
   // Begins a new content, in one of codings(); a content that has not ended is dropped.
   Result<> begin(std::string_view coding);
   // Writes decoded bytes to `room`, which must not be empty, and returns their number. Removes the decoded bytes from
-  // the front of `coded`. 0: all of `coded` was read, and more input is needed.
+  // the front of `coded`. Returns 0 when all of `coded` was read and more input is needed.
   Result<std::size_t> decode(std::string_view& coded, std::span<char> room);
   // Ends the content at the end of the input; fails if the content is not complete.
   Result<> end();

@@ -52,7 +52,8 @@ struct Reader {
     rest.remove_prefix(count);
     return value;
   }
-  // Removes one of `words` from the front and returns its position in `words`, beginning with 1.
+  // If `rest` begins with one of `words`, removes this word from `rest` and returns its position in `words`, counted
+  // from 1; otherwise sets `ok` to false.
   template <std::size_t N>
   int word(const std::string_view (&words)[N]) {
     for (std::size_t i = 0; i < N; ++i) {

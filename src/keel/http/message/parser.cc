@@ -456,8 +456,8 @@ class HeadReader {
     if (!head_.has(name)) keep_first(name, index);
     return true;
   }
-  // Handles fields that have a single value and influence access. If a request contained one of these fields twice, one
-  // reader could use the first value and another reader the last.
+  // Stores a field that influences access and that a request may have only once. If a request contained such a field
+  // twice, one reader could use the first value and another reader the last.
   bool keep_only(Known name, std::uint32_t index, const char* reason) noexcept {
     if (head_.has(name)) [[unlikely]]
       return refuse(reason);
@@ -496,7 +496,7 @@ class HeadReader {
     if (stop - p >= 9 && *p == ':') {
       const std::uint64_t word = scan::load64(p + 1);
       const auto digits = static_cast<unsigned>(__builtin_ctzll(not_digits(word) | 1ull << 63)) / 8;
-      // Five-digit numbers have the same order as their texts.
+      // Texts of five digits compare in the same order as the numbers that they represent.
       if (digits - 1 > 4 || (digits == 5 && __builtin_bswap64(word) >> 24 > 0x3635353335)) return nullptr;  // "65535"
       p += 1 + digits;
     }

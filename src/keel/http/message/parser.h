@@ -91,7 +91,8 @@ inline constexpr unsigned known_count = 16;
 enum class TargetForm : std::uint8_t {
   Origin,    // /path?query
   Absolute,  // http://host/path?query
-  // "*" with OPTIONS; also an absolute target of OPTIONS that has no path and no query, which a proxy may turn into "*"
+  // "*", which is allowed only with OPTIONS; also the absolute target of an OPTIONS request if it has no path and no
+  // query, because a proxy may turn such a target into "*"
   Asterisk,
   Authority,  // host:port with CONNECT; path() and query() are empty
 };
@@ -164,7 +165,7 @@ class RequestHead {
     if (!has(name)) return std::nullopt;
     return view(fields_[facts_.known[static_cast<unsigned>(name)]].value);
   }
-  // The first field with that name, in any case; searches all fields.
+  // The first field with that name (letter case is ignored); searches all fields.
   std::optional<std::string_view> find(std::string_view name) const noexcept;
   bool has(Known name) const noexcept { return (facts_.present >> static_cast<unsigned>(name) & 1) != 0; }
 

@@ -66,7 +66,7 @@ struct ResponseHead {
   enum class Body : std::uint8_t { None, Length, Chunked, UntilClose };
   int status = 0;
   Body body = Body::None;
-  bool keep_alive = true;  // Another request may be sent on the same connection.
+  bool keep_alive = true;  // Whether another request may be sent on the same connection.
   std::uint64_t length = 0;
 };
 
@@ -147,7 +147,7 @@ class ResponseReader {
   unsigned interims_ = 0;
   std::size_t line_at_ = 0;  // The position of the first line that has not been read yet.
   std::size_t seen_ = 0;     // The bytes before this position have already been searched for a line feed.
-  // A head that arrives in pieces: the bytes so far; when the head is complete, it stays here until the next feed().
+  // The bytes so far of a head that arrives in pieces; when the head is complete, it stays here until the next feed().
   Buffer partial_;
   ResponseHead head_;
   std::uint64_t left_ = 0;

@@ -7,7 +7,7 @@
 namespace keel::http {
 namespace {
 
-// Accepts only lowercase hexadecimal digits; `value` becomes the last 64 bits.
+// Accepts only lowercase hexadecimal digits; `value` is set to the last 64 bits of the number.
 bool read_hex(std::string_view digits, std::uint64_t& value) noexcept {
   value = 0;
   for (const char c : digits) {

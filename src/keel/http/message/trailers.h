@@ -26,7 +26,7 @@
 
 namespace keel::http {
 
-// Whether a field of this name, in any case, may follow a body.
+// Whether a field with this name (letter case is ignored) may follow a body.
 bool may_be_trailer(std::string_view name) noexcept;
 
 class Trailers {
@@ -47,7 +47,7 @@ class Trailers {
 
   // Returns all trailers, each as "Name: value\r\n".
   std::string_view lines() const noexcept { return lines_.view(); }
-  // The value of the first trailer with that name (in any case), or nullopt.
+  // The value of the first trailer with that name (letter case is ignored), or nullopt.
   std::optional<std::string_view> find(std::string_view name) const noexcept { return find(lines(), name); }
   static std::optional<std::string_view> find(std::string_view lines, std::string_view name) noexcept;
 

@@ -99,7 +99,8 @@ class Client::Side final : public Session {
   Duration pause_max_;
 };
 
-// Full jitter with a minimum of a tenth: clients that were disconnected together reconnect one by one.
+// Returns a random pause between a tenth of the maximum and the maximum ("full jitter"), so that clients that were
+// disconnected together do not reconnect together.
 Duration Client::Side::pause() noexcept {
   pause_max_ =
       std::clamp(pause_max_ * 2, options_.reconnect_min, std::max(options_.reconnect_min, options_.reconnect_max));

@@ -60,7 +60,7 @@ struct ClientOptions {
 
 class Client {
  public:
-  // Throws a Bug (base/bug.h) when there are no servers, or the name or the credentials are too long.
+  // Throws a Bug (base/bug.h) if there are no servers, if the name is too long, or if the credentials are too long.
   Client(const Handlers& handlers, ClientOptions options);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

@@ -196,8 +196,8 @@ class Server::State::ServerSession final : public Session {
     server_.home->ring_bytes.subtract(card_->ring_bytes.get());
     card_->ring_bytes.set(0);
   }
-  // Sets the worker to which the session moves when its handler has ended. False: the session is already moving to
-  // another worker.
+  // Sets the worker to which the session moves when its handler has ended. Returns false if the session is already
+  // moving to another worker.
   bool give_later(const Move& move) {
     if (move_) return false;
     move_ = std::make_unique<Move>(move);

@@ -56,8 +56,8 @@ class Handlers;
 struct SessionOptions {
   // The limit of messages that are not acknowledged yet, including those that are not sent yet.
   std::uint32_t ring_messages = 1024;
-  // The limit of the memory of the messages that ring_messages counts; each message takes its payload plus 64 bytes.
-  // ring_bytes bounds the memory for a peer that is disconnected.
+  // The maximum memory for messages that are not acknowledged yet, including those that are not sent yet; each message
+  // takes its payload plus 64 bytes. ring_bytes also bounds the memory for a peer that is disconnected.
   std::uint32_t ring_bytes = 1 << 20;
   // The limit of messages that are received and not handled; the peer receives this limit and must respect it.
   std::uint32_t window_messages = 1024;
@@ -76,7 +76,7 @@ struct SessionOptions {
 // What happens to a message when the ring is full.
 struct SendOptions {
   WhenFull when_full = WhenFull::Refuse;
-  std::uint64_t key = 0;  // The subject of the message, for NewestOfKey.
+  std::uint64_t key = 0;  // For NewestOfKey: a message replaces an unsent one of the same type and key.
 };
 
 // A change in the state of a session.
@@ -157,7 +157,7 @@ class Session : protected messages::FrameSink, private Timer {
     return push(messages::type_of(message), std::move(payload), options);
   }
   // Completes when the ring has room for a message of this many bytes: immediately, or once the peer has acknowledged
-  // enough. Another task may use the room first.
+  // enough. Another task may take this room before the awaiting task sends.
   [[nodiscard]] Wait room(std::size_t payload_bytes = 0) noexcept;
   // Completes when the peer has handled every message that was sent.
   [[nodiscard]] Wait acknowledged() noexcept;
@@ -236,7 +236,7 @@ class Session : protected messages::FrameSink, private Timer {
 
  private:
   friend class Handlers;
-  struct Running;  // A handler that waits.
+  struct Running;  // The Task of a handler, which is still running.
 
   Result<> push(std::uint16_t type, Buffer&& payload, const SendOptions& options);
   Result<> take(std::string_view packet);

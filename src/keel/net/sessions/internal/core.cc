@@ -26,7 +26,7 @@ std::uint64_t Core::find_unsent(std::uint16_t type, std::uint64_t key) const noe
   return 0;
 }
 
-// False: the message to be replaced is the oldest one, and the new message does not fit in its place.
+// Returns false if the message to be replaced is the oldest one and the new message does not fit in its place.
 bool Core::replace_unsent(std::uint64_t number, Buffer& payload) noexcept {
   const auto is_too_large = [&] {
     return ring_.bytes() - ring_[number].payload.size() + payload.size() > options_.ring.bytes;
@@ -206,7 +206,8 @@ bool Core::write_packet(Buffer& out, Kind kind) {
   return true;
 }
 
-// The messages before the ring were dropped.
+// Writes a Skip for the messages before the first one in the ring: they were dropped, so the peer must not wait for
+// them.
 bool Core::write_skip(Buffer& out) {
   skip_number_ = ring_.first() - 1;
   skip_lost_ = ring_.first() - link_next_;

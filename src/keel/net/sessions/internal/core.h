@@ -161,7 +161,7 @@ class Core {
   std::size_t unhandled_bytes_ = 0;
   std::size_t untold_bytes_ = 0;  // Bytes handled since ack_told_ was sent.
   Instant ack_at_ = Instant::never();
-  Instant quiet_since_;  // The time at which a packet last arrived or a heartbeat was last sent.
+  Instant quiet_since_;  // The time of the last packet received or heartbeat sent, whichever is later.
   std::uint64_t heartbeats_missed_ = 0;
 };
 

@@ -67,7 +67,8 @@ struct Hello {
 
 struct Welcome {
   std::uint8_t version = internal::version;
-  bool is_resumed = false;  // False: the session is new, because the session to be resumed no longer exists.
+  // False: a new session has begun, for example because the session to be resumed no longer exists.
+  bool is_resumed = false;
   Token token = {};
   Point point = {};
   Duration heartbeat = {};  // The interval that both sides use; zero: no heartbeats.
@@ -116,7 +117,7 @@ void write(Buffer& out, const Packet& packet);
 Result<Kind> kind_of(std::string_view bytes);
 
 // Protocol: the packet is truncated, too long or of another kind, or a field has an impossible value; the message says
-// which. Unsupported: Hello has no version that this side supports.
+// which. Unsupported: a Hello names no version that this side supports.
 Result<Hello> read_hello(std::string_view bytes);
 Result<Welcome> read_welcome(std::string_view bytes);
 Result<Bye> read_bye(std::string_view bytes);

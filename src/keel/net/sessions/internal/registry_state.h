@@ -62,9 +62,9 @@ struct Card {
 struct Registry::State {
   explicit State(const RegistryOptions& options);
 
-  // Posts f to the worker of `home`. False: `home` has ended, and f is dropped. The caller must hold the registry's
-  // lock. Jobs that other workers post run in the order in which they are posted; jobs that the worker posts to itself
-  // may run earlier.
+  // Posts f to the worker of `home`. Returns false if `home` has ended; f is then dropped. The caller must hold the
+  // registry's lock. Jobs that other workers post run in the order in which they are posted; jobs that the worker posts
+  // to itself may run earlier.
   template <class F>
   static bool post(const std::shared_ptr<Home>& home, F f) {
     if (home->server == nullptr) return false;
@@ -76,8 +76,8 @@ struct Registry::State {
   }
 
   // Calls f(Session&) on the worker that has the session: during the call if that worker is the calling worker;
-  // otherwise later, on the worker to which the session may have moved in the meantime. False: there is no such
-  // session.
+  // otherwise later, on the worker to which the session may have moved in the meantime. Returns false if there is no
+  // session with this number.
   template <class F>
   bool reach(std::uint64_t number, F f) {
     std::unique_lock lock(mutex);
