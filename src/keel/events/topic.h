@@ -17,7 +17,7 @@
 // Order:     handlers in the publisher's thread are called one after the other, by priority; after them the Tasks run,
 //            in the same order. The events of one thread reach each subscription in the order of publishing, and an
 //            executor runs the handler of a subscription for one event at a time.
-// Inside:    a handler may publish, subscribe and end subscriptions, its own included. A subscription that is added
+// Inside:    a handler may publish, subscribe, and end subscriptions, including its own. A subscription that is added
 //            during a publish() does not get that event; a subscription that ends during the publish() is not called
 //            any more.
 // Kept:      a topic may keep its last events for later subscribers (keep()). A handler that returns a Task receives no

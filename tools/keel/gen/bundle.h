@@ -3,12 +3,12 @@
 //   const std::string json = bundle(*document, problems);          // {"openapi":"3.1.0",…}, for /openapi.json
 //   const std::string source = document_definition(json);          // what contract/docs_page.h is given
 //
-// The text has the content of the files without whitespace, in the same order and in the same version of OpenAPI. The
-// target of a `$ref` into another file becomes a component. The component's name is the last part of the target's
-// pointer, or the name of its file; if another component has that name, the name of the file is put in front.
-// References that use `$id` or `$anchor` become pointers, and both keywords are left out. In OpenAPI 3.0, which has no
-// components for path items, a path item of another file is copied to each place that refers to that path item. The
-// names of components do not depend on the order of the members.
+// The text has the same members and values as the files, in the same order and in the same version of OpenAPI, but no
+// whitespace. The target of a `$ref` into another file becomes a component. The component's name is the last part of
+// the target's pointer, or the name of its file; if another component has that name, the name of the file is put in
+// front. References that use `$id` or `$anchor` become pointers, and both keywords are left out. In OpenAPI 3.0, which
+// has no components for path items, a path item of another file is copied to each place that refers to that path item.
+// The names of components do not depend on the order of the members.
 
 #pragma once
 

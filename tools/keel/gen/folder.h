@@ -25,7 +25,7 @@ struct File {
   std::string text;
 };
 
-// The text of a regular file; nothing for anything else, such as a folder, which can also be opened, but not read.
+// The text of a regular file; nullopt for anything else. (A folder, for example, can be opened, but not read.)
 std::optional<std::string> read_file(const std::filesystem::path& path);
 
 class Folder {

@@ -183,7 +183,7 @@ class Splitting {
   }
 
   // Returns a copy of the schema without the properties in `files`. The copied parts of the schema keep their places in
-  // the document, for messages.
+  // the document, so that messages can name these places.
   Node& without(const Node& schema, const std::vector<FormFile>& files) {
     Node& made = copy_of(schema, Kind::Map);
     const auto has = [&](std::string_view name) {

@@ -231,7 +231,8 @@ class Following {
     for (const auto& [name, one] : sorted) plan.alternatives.emplace_back(one, values[one]);
   }
 
-  // Many authors give a schema a mapping although the mapped schemas do not refer to that schema by allOf.
+  // Reports mappings without effect: many authors write a mapping of schemas that do not refer to the mapping's schema
+  // by allOf.
   void warn_of_mappings_alone() {
     const Node* const schemas = schemas_of(document_);
     if (schemas == nullptr) return;

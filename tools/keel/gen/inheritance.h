@@ -10,8 +10,8 @@
 // unless `x-abstract` is true or the property does not allow this value.
 //
 // In a parameter, in a form, next to a default, and in a oneOf whose alternatives could not be told apart otherwise,
-// only one schema is possible: there, the reference means only the parent, and there is a warning. A oneOf that has its
-// own discriminator lists its alternatives itself, so the children are not added.
+// only one schema is possible. In these places, the reference means only the parent, and the generator warns. A oneOf
+// that has its own discriminator lists its alternatives itself, so the children are not added.
 
 #pragma once
 

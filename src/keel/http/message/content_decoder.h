@@ -12,7 +12,7 @@
 //   KEEL_TRY_VOID(decoder.end());                                   // nothing more comes: the content was whole
 //
 // A gzip content may have several members, and a zstd content several frames; their decoded bytes are joined. In every
-// coding, zero bytes decode to an empty content, because servers send empty contents in this way.
+// coding, an input without any bytes decodes to an empty content, because servers send empty contents in this way.
 //
 // A small coded content may decode to a huge one, so the caller must limit the decoded bytes. To make a limit possible,
 // decode() never writes more bytes than its room has, however many bytes the coded content decodes to.

@@ -573,7 +573,7 @@ class HeadReader {
     }
   }
 
-  // Makes the checks that need the whole head; those of the framing come first.
+  // Checks what can be known only from the whole head; the checks of the framing come first.
   [[gnu::always_inline]] inline void finish() noexcept {
     if (head_.has(Known::TransferEncoding)) {
       if (head_.has(Known::ContentLength)) return static_cast<void>(refuse("Content-Length beside Transfer-Encoding"));

@@ -19,8 +19,8 @@
 namespace keel::http {
 
 // The trace that a value of traceparent names; nullopt when the value is invalid: malformed, with capital letters, with
-// a trace or a caller of zeros only, or with the version ff. Of a value of a later version, only the part that version
-// 00 defines is read.
+// a trace or a caller of zeros only, or with the version ff. If the value has a later version, only the part that
+// version 00 defines is read.
 std::optional<log::TraceId> parse_traceparent(std::string_view value) noexcept;
 
 // Appends the line "traceparent: …\r\n", marked as sampled; `caller` identifies the call within the trace, and must not

@@ -426,7 +426,7 @@ void Server::State::begin_session(Greeted& client) {
   messages::Peer& peer = *client.peer();
   client.release();
   const std::uint64_t id = client.id;
-  // If the call fails, the session waits for its client to reconnect.
+  // If welcome() fails, the session waits until its client reconnects.
   static_cast<void>(session.welcome(peer, hello, false));
   if (const auto at = greeted.find(id); at != greeted.end()) {
     std::unique_ptr<Greeted> done = std::move(at->second);
@@ -475,7 +475,7 @@ Server::State::Elsewhere Server::State::ask_for(Greeted& client) {
   const auto at = registry.cards.find(client.hello.token.number);
   if (at == registry.cards.end()) return Elsewhere::No;
   const std::shared_ptr<Home>& from = at->second->home;
-  if (from == home) return Elsewhere::Moves;  // Another connection already moves the session to this worker.
+  if (from == home) return Elsewhere::Moves;  // Another connection is already moving the session to this worker.
   const Move move{.to = home,
                   .greeted = client.id,
                   .token = client.hello.token,

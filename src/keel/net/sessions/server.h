@@ -83,7 +83,7 @@ class Server {
   std::size_t sessions() const noexcept;
   // Finds a session of this worker; null: the session is not on this worker.
   Session* find(std::uint64_t number) noexcept;
-  // Calls f(Session&) for each session; f may end it.
+  // Calls f(Session&) for each session; f may end the session.
   void each(FunctionRef<void(Session&)> f);
 
  private:

@@ -272,7 +272,7 @@ class [[nodiscard]] Session::Wait : public Waiting {
   bool is_over() const noexcept {
     return session_.has_ended_ || (room_ ? session_.core_.has_room(*room_) : session_.core_.unacknowledged() == 0);
   }
-  // Notes the result when the wait is over, because the session may be gone when the task continues. Returns true.
+  // Stores the result when the wait is over, because the session may be gone when the task continues. Returns true.
   bool settle() noexcept;
   Session& session_;
   const std::optional<std::size_t> room_;
