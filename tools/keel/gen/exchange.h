@@ -41,8 +41,8 @@ std::string fields_of(const Type& type, const std::string& name, std::string& ot
                       const openapi::Node* media = nullptr);
 // The parameters of a verifier that get the credentials of a scheme.
 std::string credentials_of(const Scheme& scheme);
-// The counterpart of fields_of() for a parameter that is a oneOf with a list or an object; it also gives the forms of
-// the parts.
+// The result of either_of(), which does for a parameter that is a oneOf with a list or an object what fields_of() does
+// for an object.
 struct EitherText {
   std::string fields;  // The definition of the constant, or "".
   std::string name;    // The name of the constant; "{}" if there is none.

@@ -17,8 +17,8 @@ std::string media_type_of(std::string_view text);
 bool is_json(std::string_view media_type);
 bool is_form(std::string_view media_type);
 bool is_xml(std::string_view media_type);
-// Whether the content is read and written as JSON: it has a schema, and its media type is either JSON or, if the schema
-// does not allow strings, */* or application/*.
+// Whether the content is read and written as JSON. It must have a schema, and its media type must be JSON; if the
+// schema does not allow strings, the media type may also be */* or application/*.
 bool is_json_content(const openapi::Document& document, const openapi::Node& media);
 
 }  // namespace keel::gen

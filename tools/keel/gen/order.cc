@@ -11,7 +11,7 @@ namespace {
 
 using Edges = std::map<const Made*, std::vector<const Made*>>;
 
-// Returns the number of each type's group; the types in a group contain each other.
+// Returns the group of each type as a number; types that contain each other are in the same group.
 std::map<const Made*, int> groups_of(const std::map<std::string, Made*>& named, const Edges& edges) {
   struct Visit {
     int index = -1;

@@ -132,8 +132,8 @@ class ResponseReading {
         subtype = subtype.substr(0, subtype.find(';'));
         one.name += '_' + snake_of(subtype == "*" ? "any" : subtype);
       }
-      // "text/csv" and "application/csv" would give functions with the same names; a content may also give functions
-      // whose names end in "_stream" or "_events".
+      // The name must be unique: "text/csv" and "application/csv" would give functions with the same names, and a
+      // content may also give functions whose names end in "_stream" or "_events".
       const std::string name = one.name;
       const auto is_taken = [&](const Response::Content& other) {
         return std::ranges::any_of(

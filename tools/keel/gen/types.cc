@@ -485,7 +485,7 @@ class Maker {
       }
     }
     is_ahead = is_ahead || closed > 1 || (closed == 1 && open != 0) || facets.values.has_value();
-    // A required member without a property counts as an additional member.
+    // A required member that no property describes counts as an additional member.
     is_ahead =
         is_ahead ||
         ((closed != 0 || facets.find("unevaluatedProperties") != nullptr) &&

@@ -69,7 +69,7 @@ struct Member {
   bool must_come = false;
   bool is_read_only = false;
   bool is_write_only = false;
-  // Whether a keel::Box<T> replaces the T or the std::optional<T>, because the type contains itself.
+  // Whether the member is a keel::Box<T> instead of a T or a std::optional<T>, because the type contains itself.
   bool is_boxed = false;
 };
 
@@ -119,7 +119,7 @@ class Types {
   // Returns the initialiser for a default value of that type ("20", "Category::Books", "{}"); "" after a problem.
   std::string literal_of(const Type& type, const openapi::Node& value);
 
-  // The functions from here on give the output, or nothing after a problem; call them after all calls of type_of().
+  // The functions below return the output, or nothing after a problem; call them after all calls of type_of().
 
   // A header that uses types: its name without ".h", such as "pets", and the types.
   struct Use {

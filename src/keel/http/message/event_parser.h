@@ -44,12 +44,12 @@ class EventParser {
   explicit EventParser(std::size_t event_bytes_max = std::size_t{1} << 20) noexcept
       : event_bytes_max_(event_bytes_max) {}
 
-  // Takes bytes from the front of `bytes`, up to the end of the next event. nullopt: all bytes were taken, and the next
-  // event is not complete yet.
+  // Takes bytes from the front of `bytes`, up to the end of the next event. Returns nullopt if all bytes were taken and
+  // the next event is not complete yet.
   Result<std::optional<ServerEvent>> next(std::string_view& bytes);
   // The `id` of the last complete event that had an `id`; it is the Last-Event-ID to send after a reconnect.
   std::string_view last_id() const noexcept { return id_.view(); }
-  // The time that the server asks the client to wait before reconnecting; at most a day. nullopt: the server has not
+  // The time that the server asks the client to wait before reconnecting, at most a day; nullopt if the server has not
   // sent `retry`.
   std::optional<Duration> retry() const noexcept { return retry_; }
 

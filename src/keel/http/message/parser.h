@@ -109,8 +109,8 @@ class RequestHead {
  public:
   static constexpr unsigned fields_capacity = 128;
 
-  // For speed, leaves nearly all members unset, because a head is made for each request. Read the members of a head
-  // only after Complete.
+  // For speed, the constructor leaves nearly all members unset, because a head is made for each request. Read the
+  // members of a head only after Complete.
   RequestHead() noexcept {
     facts_.resume_at = 0;
     facts_.present = 0;

@@ -78,9 +78,10 @@ struct RegistryStats {
   std::uint64_t forgotten = 0;   // Attempts to resume a session that no longer existed.
   std::uint64_t taken_over = 0;  // Sessions that were resumed while their older connection seemed alive.
   std::uint64_t expired = 0;
-  std::uint64_t rejected = 0;  // Clients that were rejected: not authenticated, or beyond sessions_max.
-  std::uint64_t lost = 0;      // Messages lost because clients had no room to keep them.
-  std::uint64_t refused = 0;   // Messages of broadcast() and send() for which a session had no room.
+  // Clients that were rejected because they were not authenticated, or because sessions_max was reached.
+  std::uint64_t rejected = 0;
+  std::uint64_t lost = 0;     // Messages lost because clients had no room to keep them.
+  std::uint64_t refused = 0;  // Messages of broadcast() and send() for which a session had no room.
   std::uint64_t heartbeats_missed = 0;
 };
 

@@ -532,8 +532,8 @@ void Server::State::hand_over(ServerSession& session, const Move& move) {
   sessions.erase(at);
   bury(std::move(self));
   const std::lock_guard lock(registry.mutex);
-  // The pending broadcasts would miss the session: their jobs run on this worker after the session has left, or have
-  // already run on the worker to which it moves.
+  // The pending broadcasts are sent to the session here. Their jobs would miss the session, because they run on this
+  // worker after it has left, or have already run on the worker to which it moves.
   for (const auto& broadcast : home->pending) registry.tell(*moving, *broadcast);
   card->home = move.to;
   const bool is_posted = Registry::State::post(move.to, [move, moving, card](Server& other) mutable {

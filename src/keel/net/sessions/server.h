@@ -12,10 +12,10 @@
 //     co_return std::string(client.name);                    // the name of the session
 //   }
 //
-// A client resumes its session with a secret that the client got from the server, and is authenticated again; if this
-// gives the client another name, the client gets a new session. If the client's older connection seems alive, the
-// server closes that connection, so a client that notices a dead connection earlier than the server need not wait. A
-// session without a connection is kept for `expiry`, and ends after this time.
+// A client resumes its session with a secret that the client got from the server, and is authenticated again; if the
+// authentication gives the client another name, the client gets a new session. If the client's older connection seems
+// alive, the server closes that connection, so a client that notices a dead connection earlier than the server need not
+// wait. A session without a connection is kept for `expiry`, and ends after this time.
 //
 // Connections that never send a hello have no session, but their requests are served.
 //
@@ -81,7 +81,7 @@ class Server {
   void change(const SessionOptions& session, Duration expiry);
 
   std::size_t sessions() const noexcept;
-  // Finds a session of this worker; null: the session is not on this worker.
+  // Finds a session of this worker; returns null if the session is not on this worker.
   Session* find(std::uint64_t number) noexcept;
   // Calls f(Session&) for each session; f may end the session.
   void each(FunctionRef<void(Session&)> f);

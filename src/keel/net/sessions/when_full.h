@@ -1,7 +1,7 @@
 // keel/net/sessions/when_full.h — what happens to a message when its session has no room for it.
 //
 // A session keeps the messages that its peer has not acknowledged, up to the limits SessionOptions::ring_messages and
-// ring_bytes. A peer that is away, or that does not read, makes the ring full.
+// ring_bytes. If a peer is away or does not read, the ring fills up.
 
 #pragma once
 
