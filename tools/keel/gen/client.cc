@@ -192,8 +192,8 @@ std::string write_files(const Operation& operation) {
 
 std::string write_body(const Body& body) {
   if (body.contents.empty() || body.is_streamed()) return "";
-  // The first media type, which is JSON if the body has JSON; but a body with files is best sent as multipart, because
-  // urlencoded text would encode the files.
+  // The first media type, which is JSON if the body has JSON; but for a body with files, multipart if the body allows
+  // it, because urlencoded text would encode the files.
   const Body::Content* content = &body.contents[0];
   if (content->kind == Body::Kind::Form && has_files(*body.type)) {
     for (const Body::Content& one : body.contents) {

@@ -9,8 +9,8 @@
 // derived from the schema's JSON pointer, and the texts are sorted by these names, so that the output does not depend
 // on the order of the calls.
 //
-// Errors:   the following are added to Problems: a keyword that docs/contract.md lists as unsupported, a schema that
-//           refers to itself for the same value, a pattern that RE2 does not support, a number that no double can hold.
+// Errors:   added to Problems for a keyword that docs/contract.md lists as unsupported, a schema that refers to itself
+//           for the same value, a pattern that RE2 does not support, and a number that no double can hold.
 // Lifetime: the document must outlive the SchemaTables.
 
 #pragma once

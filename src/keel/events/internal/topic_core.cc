@@ -110,8 +110,8 @@ inline unsigned TopicCore::publish_here(const void* events, std::size_t count, A
   return publish_in<false>(reader, frame, events, count, awaited);
 }
 
-// The fast path is for a topic with one subscriber and for a call that does not come from a handler; the machine code
-// of the fast path has to save only one register.
+// The fast path is for a call that does not come from a handler, on a topic with one subscriber; the machine code of
+// the fast path has to save only one register.
 void TopicCore::publish(const void* event) noexcept {
   Reader* const reader = current_reader;
   if (reader == nullptr || !reader->outermost().is_free()) [[unlikely]] {

@@ -14,8 +14,8 @@
 //
 // A client resumes its session with a secret that the client got from the server, and is authenticated again; if the
 // authentication gives the client another name, the client gets a new session. If the client's older connection seems
-// alive, the server closes that connection, so a client that notices a dead connection earlier than the server need not
-// wait. A session without a connection is kept for `expiry`, and ends after this time.
+// alive, the server closes that connection, so a client that notices a dead connection earlier than the server can
+// resume its session immediately. A session without a connection is kept for `expiry`, and ends after this time.
 //
 // Connections that never send a hello have no session, but their requests are served.
 //
@@ -59,8 +59,9 @@ struct Greeting {
 struct ServerOptions {
   SessionOptions session = {};
   Duration expiry = 60_s;  // How long a session is kept without a connection.
-  // Returns the name of the session; an error is sent to the client, unless the error is from the environment or a bug.
-  // If `authenticate` is not set, the name that each client sends is accepted without a check.
+  // Returns the name of the session. If it returns an error, the error is sent to the client, unless the error is from
+  // the environment or a bug. If `authenticate` is not set, the name that each client sends is accepted without a
+  // check.
   Function<Task<std::string>(const Greeting&)> authenticate = {};
 };
 

@@ -56,7 +56,8 @@ struct Hello {
   std::uint8_t version_min = version;
   std::uint8_t version_max = version;
   Token token = {};  // The token of the session to resume; if its number is 0, the client asks for a new session.
-  // Grows with each connection of the client, so that a delayed hello cannot take a session from a newer connection.
+  // This number grows with each connection of the client, so that a delayed hello cannot take a session from a newer
+  // connection.
   std::uint64_t attempt = 0;
   Point point = {};
   Duration heartbeat = {};  // The interval that this side requests; zero: none.
