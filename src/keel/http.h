@@ -26,8 +26,8 @@
 #include "keel/http/server/middleware.h"            // code that runs around the handlers of many routes
 #include "keel/http/server/multipart.h"             // forms
 #include "keel/http/server/problem.h"               // errors as responses
-#include "keel/http/server/request.h"               // the request; body_reader.h: its body, piece by piece
-// the response; body_writer.h: its body, piece by piece; upgrade.h: another protocol
+#include "keel/http/server/request.h"               // the request; body_reader.h reads its body piece by piece
+// the response; body_writer.h writes its body piece by piece; upgrade.h changes to another protocol
 #include "keel/http/server/response.h"
 #include "keel/http/server/router.h"        // the routes
 #include "keel/http/server/server.h"        // the server: its address, and its limits

@@ -315,11 +315,11 @@ void HttpSettings::fields(config::Schema& v) {
         "get 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
-  field(
-      v, "max_body_memory_per_client", Bytes(limits.client_bodies_bytes_max),
-      "memory for the bodies from one client address, if it sends more than one body at a time; at the limit, requests "
-      "with further bodies get 429; 0: half of max_body_memory for a public address, no limit for other addresses",
-      {ByteSize{0}, ByteSize::mib(1 << 20)})
+  field(v, "max_body_memory_per_client", Bytes(limits.client_bodies_bytes_max),
+        "memory for the bodies from one client address; it does not limit a client that sends only one body at a time; "
+        "at the limit, requests with further bodies get 429; 0: half of max_body_memory for a public address, no limit "
+        "for other addresses",
+        {ByteSize{0}, ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_response_memory", Bytes(limits.responses_bytes_max),
         "memory for responses that wait for their clients, shared evenly by workers; at the limit, responses of 4 KiB "
@@ -356,8 +356,9 @@ void HttpSettings::fields(config::Schema& v) {
         "add a Server-Timing field to each response, with the time spent in each stage");
   field(v, "request_ids", server.request_ids, "add X-Request-Id to each response, and request_id to the access log");
   field(v, "trusted_proxies", trusted_proxies,
-        "networks of trusted proxies (10.0.0.0/8, fd00::/8, one address, unix): the fields in which these proxies name "
-        "the client's address are trusted, and so are the fields that the next keys describe");
+        "networks of trusted proxies (10.0.0.0/8, fd00::/8, one address, unix): from these proxies, the service "
+        "accepts the client's address in the field that forwarded_by selects, and the fields of each ..._from key "
+        "whose value is trusted_proxies");
   field(v, "proxy_protocol", server.proxy_protocol,
         "each connection from a trusted proxy begins with a PROXY protocol header, version 1 or 2, which contains the "
         "client's address; this applies to https too");
@@ -369,7 +370,7 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "proto_from", server.believed.proto,
         "the peers that are trusted to say whether the client used http or https", trusted_names);
   field(v, "host_from", server.believed.host,
-        "the peers that are trusted to name the host, in X-Forwarded-Host or Forwarded; nobody: the host is always "
+        "the peers whose X-Forwarded-Host or Forwarded is used as the host of a request; nobody: the host is always "
         "that of the field Host",
         trusted_names);
   field(v, "request_id_from", server.believed.request_id, "the peers whose X-Request-Id is used as the id of a request",

@@ -55,7 +55,7 @@ bool is_time(std::string_view text) noexcept {
 }
 
 // The units of a duration must have the order of `units`, and none may be left out between the first and the last one:
-// "M" may follow "Y", but "D" may not.
+// directly after "Y", a duration may have "M", but not "D".
 bool takes_units(std::string_view& text, std::string_view units) noexcept {
   std::size_t next = units.npos;  // A duration may begin with any unit.
   while (!text.empty() && is_digit(text.front())) {

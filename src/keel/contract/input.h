@@ -15,13 +15,13 @@
 //   constexpr contract::Asked asked = {parameters};
 //
 // Parameters are serialized according to OpenAPI's `style` and `explode` (3.1.1 §4.8.12). Plain values are read
-// directly. Other values, and the fields of a form, are converted to the JSON that they represent, and then read and
-// checked like JSON. Numbers, also those in lists, are written as in JSON: 16, 16.0 and 1.6e1 are the same integer; 016
-// and +16 are not numbers. In a header, an element of a list may be a quoted-string, and so may a name or a value of an
-// object; a quoted-string may contain commas. In a header, blanks around the commas and empty elements are ignored (an
-// empty text is written ""), and several fields with the same name form one list. In a header, if an object is written
-// as `name,value,name,value`, an empty element in the place of a value is an empty value. A oneOf of a text and a list
-// is read as the text if there is one value, and as the list if there are several.
+// directly. Values that are not plain, and the fields of a form, are converted to the JSON that they represent, and
+// then read and checked like JSON. Numbers, also those in lists, are written as in JSON: 16, 16.0 and 1.6e1 are the
+// same integer; 016 and +16 are not numbers. In a header, an element of a list may be a quoted-string, and so may a
+// name or a value of an object; a quoted-string may contain commas. In a header, empty elements are ignored (an empty
+// text is written ""), and so are blanks around the commas. Several header fields with the same name form one list. In
+// a header, if an object is written as `name,value,name,value`, an empty element in the place of a value is an empty
+// value. A oneOf of a text and a list is read as the text if there is one value, and as the list if there are several.
 //
 // Result:   finish() returns one error that lists all violations: 400 if a parameter is missing or cannot be read, and
 //           422 if all parameters can be read but at least one does not match its schema. Each of the "errors" has a
@@ -126,8 +126,8 @@ class Input {
     if (const auto given = find_object(parameter, fields, others))
       read_json(parameter, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
-  // Reads a oneOf of texts and of a list, or of texts and of an object in the style deepObject. `single` is the form of
-  // the texts.
+  // Reads a oneOf whose alternatives are texts and a list, or texts and an object in the style deepObject. `single` is
+  // the form of the texts.
   template <auto read, class To>
   void text_or_list(const Parameter& parameter, Form single, Form element, To& to) {
     if (const auto given = find_text_or_list(parameter, single, element))

@@ -81,8 +81,8 @@ void Output::put_whole(const Parameter& parameter, std::string&& text) {
   switch (parameter.place) {
     case Place::Path:
       if (text.empty()) refuse(parameter.name, "a path parameter cannot be empty");
-      // Clients remove the segments "." and ".." from a path, so these texts are percent-encoded. In a label, these
-      // texts cannot be percent-encoded, because the first dot belongs to the style.
+      // Clients remove the segments "." and ".." from a path, so these texts are percent-encoded. In the style Label,
+      // "." and ".." are rejected instead, because the first dot belongs to the style and cannot be percent-encoded.
       if (parameter.style == Style::Label) {
         if (text == "." || text == "..") refuse(parameter.name, "a label cannot be empty");
       } else if (text == "." || text == "..") {

@@ -12,7 +12,7 @@
 // everywhere except in a header.
 //
 // Result:   finish() returns the request, or InvalidArgument for the first value that its style cannot express: the
-//           server would read another value. The values that a style cannot express are:
+//           server would read such a value as another one. The values that a style cannot express are:
 //           - an empty parameter or label of a path;
 //           - a '|' in an element of pipeDelimited, a blank in an element of spaceDelimited;
 //           - a text in a header that has blanks at its beginning or end, or control characters;
@@ -104,7 +104,7 @@ class Output {
     }
   }
 
-  // Writes a oneOf of texts, whose form is `single`, and of a list or an object.
+  // Writes a oneOf whose alternatives are texts, of the form `single`, and a list or an object.
   template <class T>
   void either(const Parameter& parameter, Form single, Form element, std::span<const Field> fields, Form others,
               const T& value) {
@@ -116,7 +116,7 @@ class Output {
     }
   }
 
-  // The whole body. An empty std::optional means no body, or null if a body is required.
+  // The whole body. An empty std::optional sends no body, or the JSON value null if a body is required.
   template <class T>
   void json_body(std::string_view media_type, const T& value, bool is_required = true) {
     if constexpr (is_optional<T>) {
@@ -137,8 +137,9 @@ class Output {
       put_form(media_type, fields, others, json_of(value).view());
     }
   }
-  // Adds files of a form that the service reads as they arrive. Call form_body() or files_body() afterwards, because
-  // the files follow the form's fields. A file without content is left out. Moves the content.
+  // Adds files of a form that the service reads as they arrive. Call form_body() or files_body() after all files have
+  // been added, because these functions write the fields and then the files. A file without content is left out. Moves
+  // the content.
   void file(const FileRule& rule, FormFile& file);
   void file(const FileRule& rule, std::optional<FormFile>& file);
   void file(const FileRule& rule, std::vector<FormFile>& files);
@@ -214,7 +215,7 @@ class Output {
   Buffer body_;
   std::string media_type_;
   std::vector<File> files_;
-  // The name of a required file that is missing; it becomes an error when a form is written.
+  // The name of a required file that is missing; writing a form then fails with an error that contains this name.
   std::string_view missing_file_;
   http::ClientRequest::Writer writer_;
   std::optional<std::uint64_t> length_;

@@ -29,8 +29,8 @@ class Response {
  public:
   http::Status status() const noexcept { return response_.status(); }
   http::Response response() && noexcept { return std::move(response_); }
-  // For app/idempotency.h: makes a T from a stored response. The stored response came from an earlier T, or is a
-  // rejection of the request.
+  // For app/idempotency.h: makes a T from a stored response. The stored response is the response of an earlier T, or a
+  // response that rejected the request.
   template <class T>
   static T stored(http::Response&& response) {
     return T(std::move(response));

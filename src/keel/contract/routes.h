@@ -9,7 +9,7 @@
 //   };
 //   routes.serve(operations, &handler);              // a list of pointers to such constants
 //
-// Errors:   as in http::Router::add(), a pattern that is malformed or already exists is a bug, which aborts.
+// Errors:   a pattern that is malformed or already exists is a bug and aborts, as in http::Router::add().
 // Lifetime: a value that contains a view of the router.
 // Threads:  a single thread, before the server starts, as for the router.
 // Cost:     a request runs two tasks: the task of its operation, and a task that awaits the task of the operation. The

@@ -385,8 +385,8 @@ class Run {
       std::sort(order, order + count, [&](std::uint64_t a, std::uint64_t b) {
         return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : a < b;
       });
-      // Elements with the same hash are usually equal. If a client constructs collisions, the comparisons use up the
-      // work that the check may do.
+      // Elements with the same hash are usually equal. If a client constructs collisions, the comparisons count as
+      // work, so the check ends at its limit.
       for (std::size_t i = 1; i < count; ++i) {
         for (std::size_t j = i; j-- > 0 && hashes[order[j]] == hashes[order[i]] && order[i] < second;) {
           if (elements[order[i]] == elements[order[j]]) second = order[i];

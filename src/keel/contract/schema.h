@@ -7,8 +7,8 @@
 // Keywords:   All keywords of JSON Schema 2020-12, except those that docs/contract.md lists as unsupported. A
 //             default-constructed Schema accepts every value.
 // Numbers:    Numbers are compared exactly, by the values that json::Value holds. Multiples are computed in decimal, so
-//             0.3 is a multiple of 0.1. A number with a fraction, an exponent or more than 64 bits has the value of the
-//             shortest decimal that reads back as its double.
+//             0.3 is a multiple of 0.1. A number with a fraction, an exponent or more than 64 bits is held as a double,
+//             and counts as the shortest decimal that reads back as this double.
 // Text:       Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
 // Violations: At most Violations::count_max; violations of members and elements are in the order of the text. For anyOf
 //             and oneOf, if the types, constants, enumerations and required members of the alternatives show which of
@@ -185,22 +185,22 @@ inline constexpr Schema anything{};
 inline constexpr Schema nothing{.types = 0};
 
 // Every check may do `work_max` units of work, plus `work_per_value` for each value within the checked value and for
-// each 64 bytes of its texts. Evaluating a schema for a value, looking at a member, and looking at 64 bytes of a text
-// are one unit each.
+// each 64 bytes of its texts. Each evaluation of a schema for a value, each look at a member, and each look at 64 bytes
+// of a text is one unit.
 inline constexpr std::size_t work_max = 50'000;
 inline constexpr std::size_t work_per_value = 256;
 
 // Returns whether the value is valid; if it is not, adds a violation unless `wrong` is full. A member that `excuse`
 // excuses may be absent although `required` or `dependentRequired` names it, except within `not` and `if`. In an
-// alternative of anyOf or oneOf, only the properties that the alternative itself declares are excused, because a
-// required name may be what selects the alternative.
+// alternative of anyOf or oneOf, `excuse` applies only to the properties that the alternative itself declares, because
+// the presence of a required member may be what selects the alternative.
 bool check(const json::Value& value, const Schema& schema, Violations& wrong, Excuse excuse = Excuse::None);
 
 // Checks the value that `in` is about to read, without consuming it; code that reads the value afterwards may rely on
 // its validity. Violations contain the pointer and the position within the whole text. If the text is malformed, or
 // `wrong` is full, `in` fails. The check reads the value into a json::Value, which allocates; the code afterwards reads
-// the value again. Members are excused as in a response if json::ReaderOptions::is_response is set, otherwise as in a
-// request.
+// the value again. The members that may be absent are those of a response if json::ReaderOptions::is_response is set,
+// otherwise those of a request (Excuse).
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
 // The index of the first schema that matches the value that `in` is about to read; -1 if no schema matches or the value
 // is malformed. The value stays unread.

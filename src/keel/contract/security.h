@@ -9,7 +9,7 @@
 //            client is allowed, and with an error if it is not: Unauthenticated becomes 401, PermissionDenied becomes
 //            403, and a failure of the verifier itself becomes the 5xx status of its code. The function stores the
 //            identity of the client in the request, by Request::set().
-// Errors:    an invalid name of a header is a bug, which aborts when the Authorization is constructed.
+// Errors:    constructing an Authorization with an invalid header name is a bug and aborts.
 // Threads:   an Authorization is constructed on one thread, and called on every worker of the router.
 // Cost:      a task for each verifier that is called; heap memory only for a rejection.
 
@@ -57,7 +57,8 @@ class Authorization {
   http::Response rejected(std::size_t scheme) const;
 
   std::span<const Scheme> schemes_;
-  // An element has a value if its scheme is an API key in a header or a query.
+  // One element for each scheme: a reader of the key if the scheme is an API key in a header or a query, otherwise
+  // nullopt.
   std::vector<std::optional<http::ApiKeyScheme>> keys_;
   std::span<const Alternative> alternatives_;
   Verifiers* verifiers_;

@@ -5,10 +5,10 @@
 //   files.original = {.content = {[&](http::ClientBodyWriter& body) { return write_file(body); }, size}};
 //   co_await pictures.add_picture(request, files).value();
 //
-// Lifetime: a std::string that is moved into an Upload is owned by the Upload. Of any other bytes, the Upload has only
-//           a view. The viewed bytes must live until the client's function is called; the function copies the bytes. A
-//           function that writes the bytes is kept until the call has ended, and everything that it refers to must live
-//           until then.
+// Lifetime: a std::string that is moved into an Upload is owned by the Upload. Of bytes that are given in any other
+//           way, the Upload has only a view. The viewed bytes must live until the client's function is called; the
+//           function copies the bytes. A function that writes the bytes is kept until the call has ended, and
+//           everything that it refers to must live until then.
 // Threads:  a value, which is movable.
 
 #pragma once

@@ -29,7 +29,7 @@ class Registry;
 namespace keel::db {
 
 // Statistics of a database's connections. On SQLite, the connections are those of the workers, of the pool and of the
-// writer, and calls wait for the writer or for the pool.
+// writer, and a statement may wait for the writer or for the pool.
 struct PoolStats {
   std::uint64_t connections = 0;
   std::uint64_t in_use = 0;    // How many of the connections run a statement or a transaction.
@@ -65,7 +65,7 @@ class Database : public Session {
   // Whether detach() has completed on every loop.
   virtual bool is_detached() const { return true; }
   // Completes the queued statements, and ends the database's threads and connections. Later statements fail with
-  // Unavailable. Idempotent. Call it on one thread.
+  // Unavailable. Idempotent. Only one thread may call it.
   virtual void close() noexcept = 0;
 
   // True if no statement is waiting or running.

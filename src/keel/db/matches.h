@@ -128,8 +128,8 @@ consteval bool has_columns(std::string_view columns) {
   return true;
 }
 
-// Checks that the column `name` can be read into the field with the same name; a column for which there is no field
-// matches. The values of the column are of type Column or, if `may_be_null`, NULL. If T is not a struct, a T is read
+// Checks that the column `name` can be read into the field with the same name; if T has no such field, the check
+// succeeds. The values of the column are of type Column or, if `may_be_null`, NULL. If T is not a struct, a T is read
 // from the column itself.
 template <class T, class Column, bool may_be_null>
 consteval bool reads_column(std::string_view name) {

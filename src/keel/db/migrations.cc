@@ -419,8 +419,8 @@ Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder
   return prepared(target, [&]() -> Result<Migrated> {
     int version = 0;
     bool is_applied = false;
-    // The file is undone and applied in one transaction, so that it stays applied in its old form if the new text has a
-    // mistake.
+    // The file is undone and applied in one transaction: if the new text has a mistake, the file stays applied in its
+    // old form.
     Result<bool> is_undone = in_transaction(target, [&]() -> Result<bool> {
       KEEL_TRY(const bool undone, undo(target, migrations, true, version));
       if (!undone) return false;

@@ -83,7 +83,7 @@ class MigrationTarget {
   virtual ~MigrationTarget();
 
   // The name of the database in file names, such as "sqlite" or "postgres": files that are only for this database are
-  // applied, too. If the name is empty, no files for a single database are applied.
+  // applied, too. If the name is empty, files that are only for one database are not applied.
   virtual std::string_view database() const;
 
   virtual Result<> prepare() = 0;

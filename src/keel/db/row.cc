@@ -73,7 +73,8 @@ const std::uint16_t* Row::find_columns(const internal::FieldTable& table) const 
   for (std::size_t i = 0; i < table.count; ++i) missing |= std::uint64_t{table.read[i] != nullptr} << i;
   const std::uint64_t wanted = missing;
   const char* at = rows_.names_.data();
-  std::size_t expected = 0;  // The next field to try, because columns are often in the order of the fields.
+  // The field with which the search for the next column begins: columns are often in the order of the fields.
+  std::size_t expected = 0;
   for (int column = 0; column < columns_; ++column) {
     std::string_view name = "?";
     if (!rows_.names_.empty()) {

@@ -3,15 +3,15 @@
 // All rows are captured before the first row is passed to the caller, so a statement that is interrupted passes no
 // rows. A Row is a view into the captured rows.
 //
-// Typed access never changes a value. If a value does not fit the type as which the callback reads it, the callback
-// ends there, and the query fails with Internal. This is the case for a value of another kind, for NULL if the type is
-// not a std::optional, for a number that the type cannot hold, and for an invalid text if the type is written as text
+// Typed access never changes a value. If the callback reads a value as a type that the value does not fit, the callback
+// ends there, and the query fails with Internal. The following do not fit: a value of another kind; NULL, if the type
+// is not a std::optional; a number that the type cannot hold; and an invalid text, if the type is written as text
 // (base/text_value.h, such as Uuid or Timestamp). Examples of the message: "column 'id': 4294967297 does not fit into
 // int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". An integer is converted to a real, and a
 // real to an integer, if nothing is lost; a Decimal cannot be read from a real. kind() and is_null() return the kind of
 // a value. Columns are counted from 0; an index above the last column is a Bug (base/bug.h).
 //
-// A struct is filled by the names of columns:
+// When a row is read into a struct, each field is read from the column of the same name:
 //
 //   struct Order {
 //     std::int64_t id;
@@ -122,8 +122,8 @@ class Row {
   // Typed: row.get<std::string>(1), row.get<std::optional<std::int64_t>>(2).
   template <class T>
   T get(int column, Place place = Place::current()) const;
-  // Returns a struct that is filled by the names of columns: row.as<Order>(). Views in the struct live as long as the
-  // views of the row.
+  // Returns a struct whose fields are read from the columns of the same names: row.as<Order>(). Views in the struct
+  // live as long as the views of the row.
   template <class T>
   T as() const;
   // For get() and as(): makes the query fail.
@@ -411,7 +411,7 @@ T Row::as() const {
 
 // A row can be read as a T that is one of these types: a type with `static T from_row(const db::Row&)`, or with a free
 // function `T read_row(const db::Row&, T*)` that is found by argument-dependent lookup; a type that one column can
-// hold, for results of one column; or a struct, by the names of columns.
+// hold, for results of one column; or a struct, whose fields are read from the columns of the same names.
 template <class T>
 T read_as(const Row& row) {
   if constexpr (requires {

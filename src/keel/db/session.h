@@ -12,8 +12,8 @@
 //     co_await transaction.commit();                 // destroyed without it: rolled back
 //   }
 //
-// Rows are read into structs by the names of columns (row.h). If the only argument of a statement is a struct, its
-// fields are the named parameters (sql.h):
+// When a row is read into a struct, each field is read from the column of the same name (row.h). If the only argument
+// of a statement is a struct, its fields are the named parameters (sql.h):
 //
 //   const auto orders = co_await session.query_many<Order>("select id, customer from orders where state = $1", state);
 //   co_await session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
@@ -43,8 +43,8 @@
 // what the back end adds.
 //
 // Result:    query() returns the number of rows; it calls `on_row` on the executor of the awaiting task, after all rows
-//            have arrived. execute() returns the number of changed rows when the change is as durable as the database
-//            promises. stream() returns the number of rows, which all belong to one snapshot.
+//            have arrived. execute() returns the number of changed rows, as soon as the change is as durable as the
+//            database promises. stream() returns the number of rows, which all belong to one snapshot.
 // Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that has been ended by an error),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
 //            is full, or a result is too large), Unavailable (the database is closing, or the data cannot be accessed;
@@ -228,8 +228,9 @@ class Queries {
 //
 // From begin() until the transaction ends, the task that called begin() must write through the transaction. In a back
 // end with one writer at a time (SQLite), a write of the session fails immediately with Internal if it would wait for a
-// transaction that its own task has begun. The same rule applies to the tasks that this task awaits, and to tasks in
-// its with_timeout(), all() and any(). Writes of other tasks, such as those of a Scope, wait until the writer is free.
+// transaction that its own task has begun. For this rule, the tasks that a task awaits, and the tasks of its
+// with_timeout(), all() and any(), count as the task itself. Writes of other tasks, such as those of a Scope, wait
+// until the writer is free.
 class [[nodiscard]] Transaction : public Queries {
  public:
   // For back ends: `number` identifies the transaction within `session`, and must not be 0.
@@ -238,8 +239,8 @@ class [[nodiscard]] Transaction : public Queries {
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction() { roll_back(); }
 
-  // After a success, the changes are as durable as the database promises. After commit() the transaction has ended,
-  // whatever the result, unless commit() was cancelled before it began.
+  // After a success, the changes are as durable as the database promises. commit() ends the transaction, whatever the
+  // result; only a commit() that is cancelled before it begins leaves the transaction open.
   Task<> commit(std::source_location place = std::source_location::current());
   // Undoes the changes. Returns immediately. Does nothing if the transaction has ended, or was moved from.
   void roll_back() noexcept;

@@ -71,9 +71,9 @@ constexpr std::size_t dollar_quoted_size(std::string_view text) {
   return close == std::string_view::npos ? text.size() : close + quote.size();
 }
 
-// The size of the literal with escapes (PostgreSQL's) at the beginning of `text`, such as e'it\'s'. The literal is
-// continued by another literal on a later line if only blanks and `--` comments are between them. The result is the
-// size of the whole `text` if the literal does not end, and 0 if `text` does not begin with a literal with escapes.
+// The size of PostgreSQL's literal with escapes, such as e'it\'s', at the beginning of `text`. The literal is continued
+// by another literal on a later line if only blanks and `--` comments are between them. The result is the size of the
+// whole `text` if the literal does not end, and 0 if `text` does not begin with a literal with escapes.
 constexpr std::size_t escaped_quoted_size(std::string_view text) {
   if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E') || text[1] != '\'') return 0;
   std::size_t at = 1;

@@ -5,7 +5,7 @@
 //
 // A bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit type does not compile); an empty std::optional,
 // a Patch without a value and nullptr become NULL. An argument of a type that is written as text (base/text_value.h),
-// such as Uuid, becomes that text; a Timestamp becomes its ordered_text(), whose order is the order of time
+// such as Uuid, becomes that text; a Timestamp becomes its ordered_text(), which sorts in the order of time
 // (data/timestamp.h). An enum becomes the name of its value (data/enum_names.h); a value that has no name is a Bug
 // (base/bug.h). A std::vector<std::byte> becomes a blob.
 //

@@ -16,7 +16,7 @@ struct File {
 
 // The files of new/template/, sorted by path.
 std::span<const File> files();
-// The files of new/contract/, which replace files of the template or are added in a service with a contract.
+// The files of new/contract/: in a service with a contract, they replace files of the template or are added to them.
 std::span<const File> contract_files();
 
 }  // namespace keel::create

@@ -22,7 +22,7 @@ std::size_t end_of_quoted(std::string_view text) noexcept {
 
 struct End {
   std::size_t at;  // The position of the comma after the element, or the size of the text.
-  bool is_clear;   // Whether the end stays the same, whatever text is appended.
+  bool is_clear;   // False if a '<' or a quote is not closed, so that appended text could move the end.
 };
 // The end of the element at the beginning of `text`; the element is not a quoted-string.
 End end_of(std::string_view text) noexcept {

@@ -29,8 +29,8 @@ std::string boundary_of(std::span<const SentPart> parts) {
   };
   if (std::ranges::any_of(parts, [](const SentPart& part) { return static_cast<bool>(part.writer); }))
     return make_random();
-  // A text may contain the first boundary. Later boundaries are random. Otherwise a text could contain all boundaries
-  // that are tried, and each attempt would search the parts again.
+  // The text of a part may contain the first boundary that is tried. Later boundaries are random. If these were
+  // predictable, a text could contain all boundaries that are tried, and each attempt would search the parts again.
   std::string tried = "----keel-form-0";
   const auto has_it = [&](const SentPart& part) { return part.text.find(tried) != std::string_view::npos; };
   while (std::ranges::any_of(parts, has_it)) tried = make_random();

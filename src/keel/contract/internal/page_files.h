@@ -7,7 +7,7 @@
 namespace keel::contract::internal {
 
 struct PageFile {
-  std::string_view name;  // The name contains a hash of the content: "page.0123456789abcdef.js".
+  std::string_view name;  // The file's name, which contains a hash of the file's content: "page.0123456789abcdef.js".
   std::string_view text;
   std::string_view gzip;
 };

@@ -18,7 +18,7 @@ bool is_number(std::string_view text) noexcept;
 bool is_bare(std::string_view text) noexcept;
 
 bool is_list(Form form) noexcept;
-// The form of the elements of a list; a form that is not a list's is returned unchanged.
+// The form of the elements of the list `form`; if `form` is not the form of a list, returns `form` itself.
 Form element_of(Form form) noexcept;
 
 // Writes JSON from texts, and records whether some text could not be read as its type.

@@ -37,7 +37,7 @@ bool is_token68(std::string_view text) noexcept {
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 // The text, possibly empty, after the name of the scheme; nullopt if the credentials are of another scheme, or missing.
-// There is at most one field, because the parser rejects a second Authorization.
+// A request has at most one Authorization field, because the parser rejects a second one.
 std::optional<std::string_view> find_credentials(Request& request, std::string_view scheme) {
   const std::string_view value = request.header(Known::Authorization).value_or(std::string_view());
   const std::size_t end = std::min(value.find(' '), value.size());

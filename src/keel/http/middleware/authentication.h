@@ -39,9 +39,10 @@
 //
 // Lifetime: the views that are passed to a verifier live as long as the request.
 // Threads:  all workers call the same verifier, possibly at the same time.
-// Cost:     no heap. A verifier needs no task of the middleware if it returns its result directly, not in a Task, and
-//           if T is trivially copyable. Any other verifier costs a task for each request. The task of the middleware
-//           owns the T. Therefore the after() of an outer middleware cannot get the T: it runs when the task has ended.
+// Cost:     no heap. If a verifier returns its result directly, not in a Task, and if T is trivially copyable, the
+//           middleware needs no task. With any other verifier, the middleware runs a task for each request. This task
+//           of the middleware owns the T that the verifier returned. Therefore the after() of an outer middleware
+//           cannot get the T: the task has ended before after() runs.
 
 #pragma once
 
@@ -239,8 +240,8 @@ auto api_key(V verifier, const ApiKeyOptions& options = {}) {
 }
 
 // A 403 for a known client that lacks a permission; `scope` names the scopes that the request would need (RFC 6750
-// §3.1), separated by blanks: "orders:write". If `scope` is not allowed in a field, the response becomes a 500
-// (Response::header).
+// §3.1), separated by blanks: "orders:write". If `scope` contains a character that is not allowed in a header field,
+// the response becomes a 500 (Response::header).
 Response insufficient_scope(std::string_view scope);
 
 // A key and the name of its owner.

@@ -26,9 +26,9 @@
 // Threads: one object for all workers; each worker has its own coder (content_coder.h), which is made when the worker
 //          first compresses a body.
 // Cost:    that of the coder, in proportion to the size of the body. While a worker compresses, it serves no other
-//          request; it compresses at most bytes_max of a complete body, and at most 64 KiB of a streamed body, without
-//          a break. In steady state, a body of up to 64 KiB needs no memory from the heap. Each streamed body needs a
-//          coder, of up to 2 MB.
+//          request; before it serves other requests again, it compresses at most bytes_max of a complete body, or at
+//          most 64 KiB of a streamed body. In steady state, a body of up to 64 KiB needs no memory from the heap. Each
+//          streamed body needs a coder, of up to 2 MB.
 
 #pragma once
 

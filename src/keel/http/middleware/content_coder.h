@@ -6,8 +6,8 @@
 //   coder.begin("gzip") && coder.write(piece, out) && … && coder.end(out);    // what comes in pieces
 //
 // Threads: one thread at a time; each worker has its own coder.
-// Cost:    the encoders keep their memory for the next body. This memory is up to about 0.3 MB for gzip, and 1 MB each
-//          for br and zstd; for contents in pieces of at most 64 KiB, it is up to 2 MB in total.
+// Cost:    the encoders keep their memory for the next body. The encoders take up to about 0.3 MB for gzip, and 1 MB
+//          each for br and zstd; for contents in pieces of at most 64 KiB, they take up to 2 MB in total.
 
 #pragma once
 
@@ -44,8 +44,8 @@ class ContentCoder {
 
   // To encode a content in pieces, call begin(), write() for each piece, and end(). Each write() flushes, so that a
   // decoder can decode the whole piece from the output so far. Many small pieces compress less well than a few large
-  // pieces. begin() drops a content that was not ended. Each of the three functions returns false if there is no memory
-  // for the coder; the content then cannot be continued.
+  // pieces. begin() discards a content for which end() was not called. Each of the three functions returns false if
+  // there is no memory for the coder; the content then cannot be continued.
   bool begin(std::string_view coding);
   bool write(std::string_view piece, Buffer& out);
   bool end(Buffer& out);

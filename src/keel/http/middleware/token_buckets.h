@@ -30,7 +30,7 @@ class TokenBuckets {
  public:
   struct Options {
     std::uint32_t tokens = 100;            // At least 1.
-    Duration per = Duration::seconds(60);  // At least a nanosecond for each token.
+    Duration per = Duration::seconds(60);  // At least `tokens` nanoseconds.
     std::uint32_t keys_max = 16 * 1024;    // Rounded up to a power of two, at least 8.
   };
   struct Taken {

@@ -187,8 +187,9 @@ void set_session_time(SSL_SESSION* session, std::time_t time) noexcept { SSL_SES
 std::time_t session_time(const SSL_SESSION* session) noexcept { return SSL_SESSION_get_time_ex(session); }
 #endif
 
-// OpenSSL computes the age of a session from the system's clock, but tickets have the time of the Host. The session's
-// time is therefore shifted by the difference between these two clocks before OpenSSL computes the age.
+// OpenSSL computes the age of a session from the system's clock, but the time in a ticket comes from the clock of the
+// Host. The session's time is therefore shifted by the difference between these two clocks before OpenSSL computes the
+// age.
 void date_by_host(SSL_SESSION* session) noexcept { set_session_time(session, seconds_now()); }
 void date_by_system(SSL_SESSION* session) noexcept {
   set_session_time(session, std::time(nullptr) - (seconds_now() - session_time(session)));
@@ -213,8 +214,8 @@ int keep_session(SSL* ssl, SSL_SESSION* session) noexcept {
   return 1;
 }
 
-// When a session is resumed, the client gets a new ticket, but the certificates are not checked again. So each ticket
-// has the time at which the certificates were checked.
+// When a session is resumed, the client gets a new ticket, but the certificates are not checked again. Therefore each
+// ticket contains the time at which the certificates were checked.
 int ticket_is_made(SSL* ssl, void*) noexcept {
   SSL_SESSION* const session = SSL_get_session(ssl);
   date_by_host(session);
@@ -313,7 +314,7 @@ SessionPointer Sessions::take(std::string_view host) {
     if (at->host != host) continue;
     SSL_SESSION* const session = at->session.get();
     if (SSL_SESSION_get_protocol_version(session) == TLS1_2_VERSION) {
-      // The session is copied, because other connections may use it with another time.
+      // The session is copied before its time is changed, because other connections may use the session as well.
       SessionPointer copy(SSL_SESSION_dup(session));
       if (copy != nullptr) date_by_system(copy.get());
       return copy;

@@ -14,11 +14,11 @@
 // supports needs these suites. 0-RTT (whose data can be replayed), renegotiation and compression are off. A client
 // checks that the server's certificate is valid and was issued for the host, unless ServerCheck requires less.
 //
-// Errors:    make: NotFound and other codes of the errno for a file that cannot be read. InvalidArgument, with the name
-//            of the file, for a file that is not a regular file or contains no certificate; for a certificate that is
-//            damaged, has expired, is not valid yet, or did not issue the preceding certificate; and for a key that
-//            does not match, is encrypted or is too weak for the profile (security level 2, for RSA at least 2,048
-//            bits).
+// Errors:    make: NotFound, or another code that corresponds to the errno, for a file that cannot be read.
+//            InvalidArgument, with the name of the file, for a file that is not a regular file or contains no
+//            certificate; for a certificate that is damaged, has expired, is not valid yet, or did not issue the
+//            preceding certificate; and for a key that does not match, is encrypted or is too weak for the profile
+//            (security level 2, for RSA at least 2,048 bits).
 // Ownership: a value; copies share what was loaded. Connections keep the context with which they began, so a context
 //            can be replaced while connections are open. The text of a key is wiped after it was parsed; OpenSSL holds
 //            the key itself.
@@ -103,7 +103,7 @@ struct ServerOptions {
   Trust clients = {};
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
-  // Clients may resume a session with a ticket, for 2 h. Each handshake gives the client one ticket, so a client that
+  // For 2 h, clients may resume a session with its ticket. Each handshake gives the client one ticket, so a client that
   // opens several connections at the same time can resume as many sessions as it had connections before.
   bool tickets = true;
   // The keys that encrypt tickets. nullopt: the context generates its own keys, so a later context that replaces this
@@ -113,9 +113,10 @@ struct ServerOptions {
   // for longer.
   Duration handshake_timeout = Duration::seconds(10);
   // After this many records that were sent with one key, TLS 1.3 renews the keys of both directions (KeyUpdate),
-  // because not every peer counts records. RFC 8446 §5.5 allows 2^24.5 records with AES-GCM. 0 counts as 1.
+  // because not every peer counts records. RFC 8446 §5.5 allows 2^24.5 records with AES-GCM. The value 0 has the same
+  // effect as 1.
   std::uint32_t records_per_key = 1u << 24;
-  // A whole HTTP response in clear text. A client that speaks HTTP without TLS gets this response, and then its
+  // The HTTP response, complete and in clear text, for a client that speaks HTTP without TLS; after this response, the
   // connection is closed.
   // Empty: no response is sent.
   std::string response_to_http = {};
@@ -159,7 +160,7 @@ struct CertificateFacts {
   std::string ocsp_problem;
   // A fault that clients must tolerate in the other certificates of the file: a certificate that is present twice, that
   // issued none of the others, that has expired while a valid certificate with the same key is present, or that is out
-  // of the order of the chain. The file is sent unchanged. Empty: there is no such fault.
+  // of the order of the chain. The file is sent unchanged. Empty: the other certificates have no fault.
   std::string chain_problem;
 };
 

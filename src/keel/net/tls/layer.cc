@@ -24,9 +24,10 @@ constexpr Duration handshakes_max = 50_us;
 
 }  // namespace
 
-// The handshakes of a loop: they compute one after the other, and the layer whose turn is next is posted. Handshakes
-// that have begun and new handshakes wait in two queues that take turns, because a handshake has several steps: if its
-// last step waited until all hellos of a burst were computed, the handshake would exceed its time limit.
+// The handshakes of a loop: they are computed one after the other, and the layer whose turn is next is posted to the
+// loop. Handshakes that have begun and new handshakes wait in two queues that take turns, because a handshake has
+// several steps: if its last step waited until all hellos of a burst were computed, the handshake would exceed its time
+// limit.
 //
 // The object lives as long as any of the loop's layers, so that a simulation starts without the state of an earlier
 // one.
@@ -52,7 +53,7 @@ class Layer::Handshakes {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* self, std::size_t bytes) noexcept { pool_free(self, bytes); }
 
-  // False: the layer waits, and is posted when its turn comes.
+  // False: the layer has to wait, and is posted to the loop when its turn comes.
   bool may_compute(Layer& layer) noexcept {
     if (loop_.turns() > turn_) {
       turn_ = loop_.turns();
@@ -295,8 +296,8 @@ void Layer::advance(std::string_view fresh) noexcept {
     }
   }
   flush();
-  // Reading needs room for this side's replies to the peer's messages. A handshake that waits is posted when its turn
-  // comes.
+  // Reading needs room for this side's replies to the peer's messages. A handshake that waits is posted to the loop
+  // when its turn comes.
   const bool may_read = is_wanted() || !records_.is_established();
   if (!in_.empty() && may_read && !cancelling_ && send_.is_idle() && !linked()) post();
   // Receiving is paused until the handshake's turn comes, and further bytes wait in the kernel.

@@ -8,7 +8,7 @@
 // Errors:    for an error of Records (net/tls/records.h), outcome() and the result of a send are -EPROTO, and
 //            Transport::error() returns the Error; the same holds for a handshake that takes longer than its context
 //            allows (DeadlineExceeded). If the connection ends without close_notify, receiving ends with -EPROTO, but
-//            sending does not fail. Other errnos come from the engine.
+//            sending does not fail. Any errno other than -EPROTO comes from the engine.
 // Lifetime:  that of every TransportLayer.
 // Closing:   sends close_notify, and waits at most 10 s until it has been sent.
 // Memory:    that of Records, plus the 64 KiB of a large send that are encrypted at a time. While the transport is

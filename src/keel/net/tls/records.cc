@@ -21,12 +21,13 @@ using internal::BioPointer;
 using internal::SessionPointer;
 using internal::SslPointer;
 
-// The amount of output at which OpenSSL is not asked for more; it is larger than a handshake flight and a reply to one
-// record.
+// At this amount of output, no more is accepted from OpenSSL. Beyond output_bytes_max, there is room for a handshake
+// flight and a reply to one record.
 constexpr std::size_t output_bytes_most = Records::output_bytes_max + 160 * 1024;
 
 // The number of handshake messages that a peer may send in a row without data: updates of keys, tickets, requests to
-// renegotiate. A message of some twenty bytes costs the receiver several hashes, a session or an alert.
+// renegotiate. The number is limited because a message of some twenty bytes costs the receiver several hashes, a
+// session or an alert.
 constexpr int messages_max = 32;
 
 Error from_peer(Code code, const std::string& text) { return Error::text(code, text).from_environment(); }
@@ -114,8 +115,8 @@ bool is_address(const std::string& host) {
   return address != nullptr;
 }
 
-// Wipes a key that was made for one handshake. OpenSSL would keep the key for the life of the connection, although data
-// is encrypted with other keys. After forget(), OpenSSL keeps only an empty object.
+// Wipes a key that was made for one handshake. Otherwise OpenSSL would keep the key of the handshake for the life of
+// the connection, although data is encrypted with other keys. After forget(), OpenSSL keeps only an empty object.
 void forget(EVP_PKEY* key) noexcept { EVP_PKEY_set_type(key, EVP_PKEY_X25519); }
 
 void forget_handshake_keys(SSL* ssl) noexcept {
@@ -355,7 +356,7 @@ struct Records::State {
   std::string identity;
   int messages = 0;               // The number of handshake messages that the peer has sent since its last data.
   std::uint32_t sealed = 0;       // The number of records sent since this side's keys were last changed.
-  bool has_first_record = false;  // A client does not wait for a first record.
+  bool has_first_record = false;  // Always true for a client, because only a server waits for the first record.
   bool is_established = false;
   bool has_peer_finished = false;
   bool has_finished = false;

@@ -10,23 +10,23 @@
 // output(). OpenSSL never uses a descriptor.
 //
 // Errors:    Unauthenticated for a peer that has no certificate, or a certificate that is for another host, expired,
-//            not valid yet, self-signed, revoked or of an unknown issuer. Protocol when there is no common version,
-//            cipher or application protocol, for an alert of the peer, for any violation of the protocol, and for a
-//            flood: more than 32 handshake messages (updates of keys, tickets, requests to renegotiate) without data.
-//            Unavailable for a connection that ends too early (ended()). ResourceExhausted when memory runs out. All
-//            errors are from_environment(); the message names the cause. After an error, every call returns that error
-//            again, and output() has the alert for the peer.
+//            not valid yet, self-signed, revoked or of an unknown issuer. Protocol if there is no common version,
+//            cipher or application protocol; if the peer sends an alert or violates the protocol; and if the peer sends
+//            a flood of more than 32 handshake messages (updates of keys, tickets, requests to renegotiate) without
+//            data. Unavailable for a connection that ends too early (ended()). ResourceExhausted when memory runs out.
+//            All errors are marked as from_environment(); the message names the cause. After an error, every call
+//            returns that error again, and output() has the alert for the peer.
 // Ownership: keeps the context with which it was made. `wire` and the bytes to be written are used only during the
 //            call.
 // Threads:   one.
-// Memory:    at most one record of the peer (16 KiB), one handshake message (100 KiB: certificates), and
-//            output_bytes_max plus one flight in output(): when output() is full, nothing is read or written until the
+// Memory:    at most one record of the peer (16 KiB), one handshake message (100 KiB, for certificates), and, in
+//            output(), output_bytes_max plus one flight. When output() is full, nothing is read or written until the
 //            caller takes bytes from it. In addition, OpenSSL keeps some 70 KB for a connection during the handshake,
 //            which on a server begins when the client's first record has arrived completely.
 // Cost:      that of OpenSSL. Memory for handshakes and records comes from the pools of the thread (base/pool.h): no
 //            heap is used in steady state, unless the program has used OpenSSL before main().
-// Random:    random numbers are OpenSSL's own, also in a simulation; with testing::SeededRandomness they come from the
-//            seed instead.
+// Random:    OpenSSL generates the random numbers, also in a simulation; with testing::SeededRandomness they come from
+//            the seed instead.
 
 #pragma once
 
@@ -72,8 +72,8 @@ class Records {
   // is_established().
   void finish();
   // Call this function when the peer's bytes have ended: with the errno of the failed read, or with 0 at a normal end.
-  // Returns success if has_peer_finished(), otherwise the error. On an established connection, write() still works
-  // afterwards.
+  // Returns success if has_peer_finished(), otherwise the error. After ended(), write() still works on an established
+  // connection.
   Result<> ended(int number = 0);
 
   // The bytes to be sent, which the caller removes.

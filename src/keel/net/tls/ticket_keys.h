@@ -8,8 +8,8 @@
 //   keys.adopt(same);                                        // for contexts that already exist
 //
 // A ticket is encrypted (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be decrypted for
-// two more hours, as long as a session may be resumed. Once no ticket can be decrypted with a key any more, the next
-// handshake erases the key, so that recorded connections can never be decrypted (with TLS 1.2; with TLS 1.3 each
+// two more hours, which is how long a session may be resumed. Once no ticket can be decrypted with a key any more, the
+// next handshake erases the key, so that recorded connections can never be decrypted (with TLS 1.2; with TLS 1.3 each
 // connection has its own key anyway).
 //
 // Errors:    std::bad_alloc when memory runs out, or when no random numbers are available. load() fails with
@@ -45,7 +45,7 @@ class TicketKeys {
   // The result is secret, because it can decrypt tickets.
   std::string save() const;
   static Result<TicketKeys> load(std::string_view text);
-  // Replaces the keys with the current keys of `others`, for all contexts that share them, from the next handshake on.
+  // From the next handshake on, all contexts that share these keys use the current keys of `others` instead.
   void adopt(const TicketKeys& others);
 
  private:

@@ -20,8 +20,8 @@ namespace {
 // The pools of base/pool.h need the size of a freed block, which OpenSSL does not pass. A header with the size would
 // take 16 B in each of the 34 blocks of an idle connection, and sizes of powers of two would waste more. malloc knows
 // the size of a block, so malloc is asked instead. The size classes up to 1,032 B are those of malloc (8 B more than
-// multiples of 16 B). Above, each power of two is divided into 64 classes, so a block is at most 1.6 % larger than the
-// requested size.
+// multiples of 16 B). Above 1,032 B, each power of two is divided into 64 classes, so a block is at most 1.6 % larger
+// than the requested size.
 constexpr std::size_t block_min = 24;
 constexpr std::size_t block_step = 16;
 constexpr std::size_t fine_max = 1032;
@@ -58,7 +58,7 @@ constexpr bool classes_fit() noexcept {
 static_assert(class_count == 448 && block_max == 64 * 1024 + 8 && classes_fit());
 
 // The maximum total sizes of the free blocks that a thread keeps: the first is for the blocks of each class, the second
-// for all blocks. The third replaces the first while the thread has no connections.
+// for all blocks. While the thread has no connections, the third constant replaces the first.
 constexpr std::size_t class_bytes_max = 2 * 1024 * 1024;
 constexpr std::size_t retained_bytes_max = 8 * 1024 * 1024;
 constexpr std::size_t quiet_class_bytes_max = 64 * 1024;

@@ -14,8 +14,8 @@ using BasicPointer = Owner<OCSP_BASICRESP, OCSP_BASICRESP_free>;
 using StorePointer = Owner<X509_STORE, X509_STORE_free>;
 using Issuers = Owner<STACK_OF(X509), [](STACK_OF(X509) * stack) noexcept { sk_X509_free(stack); }>;
 
-// Most responses have some 500 bytes, or 2 KB with the responder's certificate; they are sent in each handshake that
-// requests one.
+// Most responses have some 500 bytes, or 2 KB with the responder's certificate; a response is sent in each handshake in
+// which the client requests it.
 constexpr std::size_t staple_bytes_max = 16 * 1024;
 // Allows for a difference between the clocks of the responder and the server.
 constexpr std::int64_t clock_seconds = 300;

@@ -47,7 +47,7 @@ Result<Text> read_text(const char* kind, const std::string& file, const std::str
     ::close(descriptor);
     return wrong(text.name, "it is not a regular file");
   }
-  // Allocated once, because a growing vector would leave copies of a key in freed memory.
+  // The buffer is allocated once, because a growing vector would leave copies of a key in freed memory.
   text.bytes.resize(file_bytes_max + 1);
   std::size_t size = 0;
   ssize_t got = 0;

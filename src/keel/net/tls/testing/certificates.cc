@@ -110,7 +110,7 @@ struct Authority::State {
   const std::string name;
   Key key = make_key(KeyKind::P256);
   Certificate certificate;
-  std::string above;  // The authority's own certificate, unless that is a root.
+  std::string above;  // The certificates of this authority and of its issuers, without the root.
   std::int64_t serial = 1;
 };
 

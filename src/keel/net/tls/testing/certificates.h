@@ -50,15 +50,15 @@ struct OcspOptions {
 class Authority {
  public:
   explicit Authority(const std::string& name);
-  // Makes an authority whose certificate `issuer` issues; `issuer` must outlive the authority. Only the times of
+  // Makes an authority whose certificate is issued by `issuer`; `issuer` must outlive the authority. Only the times of
   // `options` are used.
   Authority(const std::string& name, const Authority& issuer, const CertificateOptions& options = {});
   Authority(Authority&&) noexcept;
   ~Authority();
 
-  // Issues a certificate, which is followed by this authority's own certificate unless that is a root.
+  // Issues a certificate, which is followed by the certificates of this authority and of its issuers, without the root.
   KeyPair issue(const CertificateOptions& options);
-  // Makes a certificate revocation list with the certificates of `pairs`.
+  // Makes a certificate revocation list that revokes the certificates of `pairs`.
   std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::hours(24));
   // The response of this authority's OCSP responder for the certificate of `pair`, in DER.
   std::string ocsp_response(const KeyPair& pair, const OcspOptions& options = {});
