@@ -78,9 +78,10 @@ concept HasFieldListOutside = is_field_list<std::remove_cvref_t<decltype(fields_
 
 template <class T>
 struct PlainFields {
-  static_assert(std::is_class_v<T> && std::is_aggregate_v<T>,
-                "this type has no fields: make it a struct without constructors or private members, or write into it "
-                "static constexpr auto fields = keel::fields(\"name\", &T::name_);");
+  static_assert(
+      std::is_class_v<T> && std::is_aggregate_v<T>,
+      "this type has no fields: make it a struct without constructors or private members, or list its fields in "
+      "static constexpr auto fields = keel::fields(\"name\", &T::name_);");
   static constexpr std::size_t count = member_count<T>;
   static_assert(
       count <= members_max,

@@ -73,7 +73,7 @@ const char* StreamState::end(std::string_view payload) noexcept {
   return nullptr;
 }
 
-// Ends this side's direction, because the peer waits for the end of this direction.
+// Closes this side's direction, because the peer waits for its end.
 void StreamState::abandoned() noexcept {
   const Pinned pinned(*this);
   is_abandoned_ = true;
