@@ -58,7 +58,8 @@ std::string wrong_step(const std::vector<std::string>& row) {
   if (row.size() != 3) return "the row of a step needs three cells: what happens, a function and a file";
   const std::string function = only_quoted(row[1]);
   const std::string file = "src/keel/" + only_quoted(row[2]);
-  if (function.empty() || file.ends_with('/')) return "a step must name one function and one file: " + row[0];
+  if (function.empty() || file.ends_with('/'))
+    return "a step must name one function and one file, unlike `" + row[0] + "`";
   if (!exists(file)) return "no file " + file;
   return has_function(read(file), function) ? std::string() : "no " + function + "() in " + file;
 }
@@ -129,7 +130,7 @@ TEST(Architecture, steps_that_are_not_true_are_found) {
   EXPECT_EQ(wrong_step({"A step.", "`Loop::walk`", "`io/loop.cc`"}), "no Loop::walk() in src/keel/io/loop.cc");
   EXPECT_EQ(wrong_step({"A step.", "`Loop::run`", "`io/loops.cc`"}), "no file src/keel/io/loops.cc");
   EXPECT_EQ(wrong_step({"A step.", "Loop::run", "`io/loop.cc`"}),
-            "a step must name one function and one file: A step.");
+            "a step must name one function and one file, unlike `A step.`");
   EXPECT_EQ(wrong_word({"Pending exchange", "…", "`io/loop.h`"}),
             "src/keel/io/loop.h does not contain Pending exchange");
   EXPECT_TRUE(has_function("class Call {\n  bool start() {\n", "Call::start"));

@@ -80,9 +80,9 @@ class Scope : private Context {  // The context of the child tasks.
     if constexpr (requires { Task<typename X::Value>(std::forward<X>(made)); }) {
       spawn(Task<typename X::Value>(std::forward<X>(made)), on_error);
     } else {
-      static_assert(
-          internal::is_never<X>,
-          "a Scope can spawn only a Task: pass a named Task as std::move(task), and await an operation inside a Task");
+      static_assert(internal::is_never<X>,
+                    "a Scope can spawn only a Task: if the Task is a variable, pass std::move(task); if it is another "
+                    "operation, write a Task that awaits it");
     }
   }
 
