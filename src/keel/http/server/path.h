@@ -6,12 +6,12 @@
 //   if (auto id = tree.match("/users/42", params)) …            // 7, params.find("id") == "42"
 //
 // Patterns: a pattern may contain literal segments; {name}, which matches one segment of at least one byte; and
-// {name:type}, which matches one segment that fits the type. Text may stand before or after a parameter within its
-// segment, as in "/v{version}" and "/reports/{id}.csv". At the end, {name...} matches the rest of the path, which may be
-// empty and may contain slashes.
-//           the one with the longest text before it is tried first, then the one with the longest text after it; then
-//           {name:type}, with the types in the order below, then {name}, and last {name...}. If the rest of the path
-//           does not match after one choice, the next choice is tried. "/a" and "/a/" are different paths.
+//           {name:type}, which matches one segment that fits the type. Text may stand before or after a parameter
+//           within its segment, as in "/v{version}" and "/reports/{id}.csv". At the end, {name...} matches the rest of
+//           the path, which may be empty and may contain slashes. A literal segment is tried before a parameter. Among
+//           parameters, the one with the longest text before it is tried first, then the one with the longest text
+//           after it; then {name:type}, with the types in the order below, then {name}, and last {name...}. If the rest
+//           of the path does not match after one choice, the next choice is tried. "/a" and "/a/" are different paths.
 //
 //   uuid   8-4-4-4-12 hexadecimal digits, of either case (RFC 9562)
 //   uint   digits, at most 18446744073709551615
