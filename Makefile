@@ -2,6 +2,7 @@
 
 MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
+tests_at_once := $(shell echo $$(($(jobs) + 1)))  # Many tests wait for a time to pass.
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
 .PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation messages-seeds fuzz asan dev-check build-cost check bare test-cost format format-check budget reference docs contract-conformance contract-docs-page format-agreement data-conformance migration-kills clean
@@ -48,7 +49,7 @@ test:
 	@scripts/setup build test
 	@cmake --preset release -DKEEL_TESTS=ON
 	@cmake --build build/release -j$(jobs)
-	@ctest --preset release -j$(jobs)
+	@ctest --preset release -j$(tests_at_once)
 
 bench:
 	@scripts/setup build bench
@@ -138,7 +139,7 @@ asan:
 	@scripts/setup build test dev
 	@cmake --preset asan
 	@cmake --build --preset asan -j$(jobs)
-	@ctest --preset asan -j$(jobs)
+	@ctest --preset asan -j$(tests_at_once)
 
 dev-check:
 	@scripts/setup build test

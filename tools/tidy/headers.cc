@@ -60,22 +60,6 @@ struct Header {
 constexpr std::array<const char*, 4> shared_headers = {"src/keel/io/testing/loop_test.h", "src/keel/io/engine.h",
                                                        "src/keel/data/internal/json_fields.h", "src/keel/base/error.h"};
 
-// Returns all headers that a header includes, directly or through other headers.
-const std::set<std::string>& all_included(const std::string& header) {
-  static std::map<std::string, std::set<std::string>> known;
-  const auto [at, is_new] = known.try_emplace(header);
-  if (!is_new) return at->second;
-  std::set<std::string> found;
-  for (const Include& include : includes(header)) {
-    const std::string path = "src/" + include.path;
-    if (!exists(path)) continue;
-    found.insert(path);
-    const std::set<std::string>& further = all_included(path);
-    found.insert(further.begin(), further.end());
-  }
-  return known[header] = found;
-}
-
 std::string base_of(const std::string& header) {
   for (const char* shared : shared_headers) {
     if (all_included(header).contains(shared)) return shared;

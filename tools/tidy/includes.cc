@@ -123,32 +123,6 @@ std::vector<std::string> missing(const std::set<std::string>& names, const std::
   return found;
 }
 
-// The file that `included` names in a source below `from`: below one of the source's folders, or below src.
-std::string resolved(const std::string& from, const std::string& included) {
-  if (exists("src/" + included)) return "src/" + included;
-  for (std::string at = folder(from);; at = folder(at)) {
-    const std::string path = at.empty() ? included : at + "/" + included;
-    if (exists(path)) return path;
-    if (at.empty()) return {};
-  }
-}
-
-// Everything that a file includes, directly or through our headers.
-const std::set<std::string>& all_included(const std::string& file) {
-  static std::map<std::string, std::set<std::string>> known;
-  const auto [at, is_new] = known.try_emplace(file);
-  if (!is_new) return at->second;
-  std::set<std::string> found;
-  for (const Include& include : includes(file)) {
-    found.insert(include.path);
-    const std::string path = resolved(file, include.path);
-    if (path.empty()) continue;
-    const std::set<std::string>& further = all_included(path);
-    found.insert(further.begin(), further.end());
-  }
-  return known[file] = found;
-}
-
 bool is_ours(const std::string& path) {
   return path.starts_with("src/") || path.starts_with("tools/") || path.starts_with("examples/");
 }

@@ -6,9 +6,20 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
 
 namespace tidy {
 namespace {
+
+// The file of the repository that `included` names in a source below `from`; empty if it is not one.
+std::string resolved(const std::string& from, const std::string& included) {
+  if (exists("src/" + included)) return "src/" + included;
+  for (std::string at = folder(from);; at = folder(at)) {
+    const std::string path = at.empty() ? included : at + "/" + included;
+    if (exists(path)) return path;
+    if (at.empty()) return {};
+  }
+}
 
 bool is_left_out(const std::string& name) {
   return name == ".git" || name == "install" || name == "data" || name == "__pycache__" || name == ".venv" ||
@@ -82,6 +93,21 @@ std::vector<Include> includes(const std::string& path) {
     if (to != std::string::npos) found.push_back({number, line.substr(from + 1, to - from - 1)});
   }
   return found;
+}
+
+const std::set<std::string>& all_included(const std::string& path) {
+  static std::map<std::string, std::set<std::string>> known;
+  const auto [at, is_new] = known.try_emplace(path);
+  if (!is_new) return at->second;
+  std::set<std::string> found;
+  for (const Include& include : includes(path)) {
+    const std::string ours = resolved(path, include.path);
+    found.insert(ours.empty() ? include.path : ours);
+    if (ours.empty()) continue;
+    const std::set<std::string>& further = all_included(ours);
+    found.insert(further.begin(), further.end());
+  }
+  return known[path] = found;
 }
 
 std::vector<Entry> entries(const std::string& path) {

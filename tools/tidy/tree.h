@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ struct Include {
   std::string path;  // The path, as written between the quotes or angle brackets of the #include.
 };
 std::vector<Include> includes(const std::string& path);
+
+// What a file includes, directly or through files of the repository: the paths of these files, and the names of others
+// as they are written. An included path begins at src, or at a folder in which the file lies.
+const std::set<std::string>& all_included(const std::string& path);
 
 // A list of `path  text` lines; '#' begins a comment line.
 struct Entry {

@@ -62,8 +62,7 @@ App::App(Program program, config::Versions& config, SettingsIn settings_in, cons
 App::~App() {
   stop_modules(systems_->settings.common.stop_timeout);
   systems_.reset();
-  // The threads that have ended returned their memory blocks to this thread. This thread does not need the blocks, so
-  // they are freed.
+  // The threads that have ended returned their memory blocks to this thread, which does not need them.
   pool_trim();
 }
 
@@ -159,8 +158,7 @@ sessions::Registry& App::sessions(const sessions::Handlers& handlers, sessions::
 
 Address App::messages_address() const { return systems_->messages.address(); }
 
-// A late call throws a Bug instead of ending the process: if a handler makes the call, only the handler's request
-// fails.
+// A late call throws a Bug instead of ending the process: in a handler, only the request fails.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
   throw std::logic_error(std::string("App::") + call +
@@ -347,8 +345,7 @@ int App::drain() {
     supervision.tell(supervision.supervisor().stopping("draining"));
     supervision.tell(supervision.supervisor().extend(http.drain_delay + most + 5_s));
   }
-  // Unless a successor serves the same address, readiness fails from now on, so that load balancers send no more
-  // requests.
+  // Readiness fails, so that load balancers send no requests; not if a successor serves the same address.
   if (handed != Handover::State::Kept) {
     systems.admin.begin_drain();
   } else {
