@@ -149,8 +149,10 @@ class App {
   // The configured database, which the first call opens and migrates.
   db::Database& database();
   // The thread pool `name`, which the first call makes with the settings in thread.pools. A pool that thread.pools does
-  // not list has thread.pool_size threads or, with thread.autoscale, as many as its jobs need. For blocking or heavy
-  // work: co_await resume_on(app.pool("images")). The pool ends after the servers have drained.
+  // not list has thread.pool_size threads or, with thread.autoscale, as many as its jobs need. Blocking or heavy work
+  // moves to a pool with co_await resume_on(images_) (task/resume_on.h). Make the first call in the constructor of the
+  // service and keep the reference: on a worker, which cannot wait for the start of the pool, the first call throws
+  // std::logic_error. The pool ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
   // An HTTP client for all workers: a handler or background work on any worker calls co_await
   // payments.get("/charges/7") (http/client/shared_client.h). The client may be used immediately, has metrics with

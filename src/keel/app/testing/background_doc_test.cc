@@ -7,6 +7,7 @@
 #include "keel/app/testing/test_app.h"
 #include "keel/exec/call.h"
 #include "keel/io/testing/simulation.h"
+#include "keel/task/resume_on.h"
 #include "keel/task/start.h"
 #include "keel/task/timing.h"
 
@@ -69,6 +70,9 @@ class Shop {
   http::Router router_;
 };
 
+int totals = 0;
+void add_up() { ++totals; }
+
 class Reports {
  public:
   explicit Reports(app::App& app) {
@@ -76,6 +80,10 @@ class Reports {
               {.jitter = 10_min, .time_limit = 1_h});
     app.every(1_h, "report", [this] { return orders_.report(); },
               {.first_after = 10_min, .jitter = 5_min, .time_limit = 20_min});
+    app.every(1_h, "totals", [&pool = app.pool("reports")]() -> Task<> {
+      co_await resume_on(pool);
+      add_up();  // on a thread of the pool
+    });
     app.serve(router_);
   }
   const Orders& orders() const { return orders_; }
@@ -105,8 +113,10 @@ TEST(BackgroundDoc, runs_what_the_page_says) {
 }
 
 TEST(BackgroundDoc, runs_the_jobs_with_options) {
+  totals = 0;
   app::TestApp<Reports> app;
   app.advance(2_h);
+  EXPECT_GE(totals, 2);
   EXPECT_EQ(app.service().orders().runs_of_report, 2);
   app.advance(23_h);
   EXPECT_EQ(app.service().orders().runs_of_close_day, 1);
