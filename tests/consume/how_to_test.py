@@ -42,7 +42,7 @@ void note(const Error&);
 app::TestAppOptions with_accounts();
 std::uint64_t slow_digest(std::int64_t);
 """,
-    "rotate_secret.md": "",
+    "rotate_secret.md": '#define VERSION "1.0.0"',
     "idempotency.md": "",
 }
 

@@ -9,6 +9,9 @@
 #include "keel/base/constant_time.h"
 #include "keel/config/secret.h"
 #include "keel/http/middleware/authentication.h"
+#include "keel/observe/log.h"
+
+#define VERSION "1.0.0"
 
 namespace keel::app::rotate_secret_doc_test {
 namespace {
@@ -48,16 +51,28 @@ class Notes {
     return {};
   }
   http::Response list(http::Request& request) {
-    return http::Response::text(http::Status::Ok, "notes of " + std::string(request.get<http::KeyOwner>()->name));
+    const std::string_view owner = request.get<http::KeyOwner>()->name;
+    log_.info("notes listed", log::field("owner", owner));
+    return http::Response::text(http::Status::Ok, "notes of " + std::string(owner));
   }
 
   app::App& app_;
+  const log::Logger log_{"notes"};
   http::Router router_;
 };
 
 namespace the_program {
-int main(int argc, char** argv) { return app::run<Notes, NotesConfig>("notes", argc, argv); }
+int main(int argc, char** argv) { return app::run<Notes, NotesConfig>({"notes", VERSION}, argc, argv); }
 }  // namespace the_program
+
+struct ShopConfig : app::Settings {
+  config::Secret bank_key;
+
+  void fields(config::Schema& v) {
+    Settings::fields(v);
+    config::field(v, "bank_key", bank_key, "the key that the shop shows to the bank").reloadable();
+  }
+};
 
 class RotateSecretDoc : public Apps {
  protected:
@@ -71,7 +86,9 @@ class RotateSecretDoc : public Apps {
   void configure(const std::vector<std::string>& key_files) const {
     std::ofstream file(folder_ + "/notes.yaml");
     file << "logging: {sinks: [{type: file, path: '" << folder_ << "/logs/app.log'}]}\nclients:\n";
-    for (const std::string& key : key_files) file << "  - {name: shop, key_file: " << key << "}\n";
+    for (const std::string& key : key_files) {
+      file << "  - {name: " << std::filesystem::path(key).filename().string() << ", key_file: " << key << "}\n";
+    }
   }
   int with_key(const std::string& key) const {
     return status_of(ask(service_, get("/notes", "Authorization: Bearer " + key + "\r\nConnection: close\r\n")));
@@ -125,9 +142,21 @@ TEST_F(RotateSecretDoc, rejects_no_request_while_a_key_is_rotated) {
   operator_.join();
   EXPECT_EQ(log().find("-key\""), std::string::npos) << "a secret is in no line";
   EXPECT_NE(log().find(R"("message":"setting changed","key":"clients)"), std::string::npos) << log();
+  for (const std::string name : {"shop-1", "shop-2"}) {
+    EXPECT_NE(log().find(R"("message":"notes listed","owner":")" + name + '"'), std::string::npos) << log();
+  }
 }
 
 TEST_F(RotateSecretDoc, has_a_main_of_one_line) { EXPECT_NE(&the_program::main, nullptr); }
+
+TEST_F(RotateSecretDoc, reads_a_secret_that_it_shows_from_a_file) {
+  const std::string argument = "--bank_key_file=" + key_file("bank", "the-key");
+  const char* const args[] = {argument.c_str()};
+  const char* const environment[] = {nullptr};
+  const auto config = config::load<ShopConfig>({.args = args, .environment = environment});
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->bank_key.reveal(), "the-key");
+}
 
 TEST_F(RotateSecretDoc, does_not_start_with_an_empty_key) {
   configure({key_file("empty", "")});

@@ -182,7 +182,7 @@ Result<Names> Names::of(std::string_view name) {
   Names names;
   names.snake_ = name;
   names.pascal_ = pascal_of(name);
-  if (names.pascal_ == "Notes") return refuse("this word is already used for something else; choose another name");
+  if (names.pascal_ == "Notes") return refuse("the new files have a class Notes of their own; choose another name");
   return names;
 }
 

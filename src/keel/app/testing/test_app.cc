@@ -498,7 +498,7 @@ sim::Simulation& AppUnderTest::simulation() {
 }
 
 sim::Disk& AppUnderTest::disk() {
-  if (!state_->is_simulated()) misuse("the power can fail only in the simulation, not in real time");
+  if (!state_->is_simulated()) misuse("the disk and its power can fail only in the simulation, not in real time");
   return *state_->disk;
 }
 

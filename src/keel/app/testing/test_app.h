@@ -83,7 +83,9 @@ struct TestAppOptions {
   bool real_time = false;
   // The seed, the delays and the faults of network and scheduling (io/testing/options.h).
   sim::SimOptions simulation = {};
-  sim::DiskFaults disk = {};     // The faults of the disk, which use the same seed (io/testing/disk.h).
+  // The faults of the disk, which use the same seed (io/testing/disk.h). They are in force from each start of the
+  // service on; a start that fails because of them is repeated, for the last time without them.
+  sim::DiskFaults disk = {};
   Duration pool_delay_max = {};  // The maximum additional delay of a job of a pool or of the database.
   // The time limit of a call; it should be longer than the time limit of a handler. This field has an effect in real
   // time too.
@@ -92,6 +94,7 @@ struct TestAppOptions {
   std::size_t body_bytes_max = 64 << 20;
 
   // Options with faults of all kinds, which depend only on `seed`; some seeds omit some kinds of faults.
+  // The faults of the disk are those of sim::DiskFaults::faulty(); some seeds also limit its capacity.
   static TestAppOptions faulty(std::uint64_t seed);
 };
 
@@ -128,6 +131,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   db::Database& database() { return app().database(); }
 
   // Stops the service in the way that SIGTERM does, and starts it again; if the power is off, it is switched on first.
+  // From the start on, the disk has the faults of TestAppOptions::disk, whatever disk().set_faults() has set.
   void restart();
   // Lets the power fail: the service is destroyed, and data of the disk that was not synced is lost; then the service
   // starts again as in restart().
@@ -139,6 +143,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
 
   // The lines of the log so far, as text.
   const std::string& log() const noexcept;
+  // In real time there is neither a simulation nor a simulated disk: these calls throw std::logic_error.
   sim::Simulation& simulation();
   sim::Disk& disk();
   // Describes how to repeat this run, for the message of a test that fails.
