@@ -247,7 +247,11 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
   ::unlink(beside.c_str());  // Removes a file that an earlier process with the same process id left.
   if (::bind(server->socket.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
-    return Error::from_errno("bind", number).because("'" + beside + "'");
+    const bool is_of_folder = number == ENOENT || number == EACCES;
+    return Error::from_errno("bind", number)
+        .because(is_of_folder
+                     ? "the folder of '" + server->path + "' must exist, and this user must be able to write there"
+                     : "'" + beside + "'");
   }
   server->prepared = beside;
   struct stat status;
