@@ -13,6 +13,7 @@ namespace {
 
 // The file of the repository that `included` names in a source below `from`; empty if it is not one.
 std::string resolved(const std::string& from, const std::string& included) {
+  if (!is_source(included)) return {};  // <new> is not the folder tools/keel/new.
   if (exists("src/" + included)) return "src/" + included;
   for (std::string at = folder(from);; at = folder(at)) {
     const std::string path = at.empty() ? included : at + "/" + included;

@@ -75,7 +75,8 @@ void CommonSettings::fields(config::Schema& v) {
         "time limit for each part of the service to start; a part that exceeds it ends the process with exit code 1",
         time_limit);
   field(v, "stop_timeout_sec", stop_timeout,
-        "time limit for all parts to stop after the last request; the process then exits without waiting any longer",
+        "time limit for all parts to stop, in addition to the time limits of the drain; after both, the process exits "
+        "without waiting any longer",
         time_limit);
   field(v, "start_report", start_report, "print how long each part of the start took");
 }
