@@ -16,10 +16,6 @@ ACCOUNTS = """
 class Accounts {
  public:
   explicit Accounts(app::App& app) : database_(app.database()), digests_(app.pool("digests")) {}
-  http::Response dump(http::Request&);
-  http::Response dump_some(http::Request&);
-  Task<> write_all(http::BodyWriter&);
-  Task<> write_some(http::BodyWriter&, std::string);
   Task<http::Response> digest(http::Request&);
   db::Session& database_;
   ThreadPool& digests_;
@@ -37,7 +33,6 @@ Task<> handle(int);
 Task<> consume_one(Queue&);
 void note(const Error&);
 """,
-    "streaming.md": ACCOUNTS + "app::TestAppOptions with_accounts();",
     "slow_route.md": ACCOUNTS + """
 app::TestAppOptions with_accounts();
 std::uint64_t slow_digest(std::int64_t);
@@ -47,10 +42,22 @@ std::uint64_t slow_digest(std::int64_t);
 }
 
 
+def read_page(name):
+    with open(os.path.join(OPTIONS.source, "docs", name), encoding="utf-8") as file:
+        return file.read()
+
+
+def compile_source(path, *options):
+    """What the compiler says of the source; nothing if it is right."""
+    command = [OPTIONS.compiler, "-std=c++23", "-fsyntax-only", "-I", os.path.join(OPTIONS.prefix, "include"), *options]
+    done = subprocess.run([*command, path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
+                          check=False)
+    return "" if done.returncode == 0 else done.stdout[:4000]
+
+
 def compile_page(name):
     """What the compiler says of the definitions of a page; statements that stand alone are left out."""
-    with open(os.path.join(OPTIONS.source, "docs", name), encoding="utf-8") as file:
-        page = file.read()
+    page = read_page(name)
     blocks = re.findall(r"^```cpp\n(.*?)^```$", page, flags=re.M | re.S)
     kept = [block for block in blocks
             if re.match(r"(struct|class|Task<|TEST\(|int main|std::string_view client_of|http::Response )", block)]
@@ -66,10 +73,7 @@ def compile_page(name):
     with tempfile.NamedTemporaryFile("w", suffix=".cc", encoding="utf-8") as file:
         file.write(source)
         file.flush()
-        command = [OPTIONS.compiler, "-std=c++23", "-fsyntax-only", "-I", os.path.join(OPTIONS.prefix, "include")]
-        done = subprocess.run([*command, file.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=120, check=False)
-    return "" if done.returncode == 0 else done.stdout[:4000]
+        return compile_source(file.name)
 
 
 class TheHowToPages(unittest.TestCase):
@@ -79,6 +83,46 @@ class TheHowToPages(unittest.TestCase):
         for name in PAGES:
             with self.subTest(page=name):
                 self.assertEqual(compile_page(name), "")
+
+
+class TheStreamingPage(unittest.TestCase):
+    maxDiff = None
+
+    def test_extends_the_service_that_keel_new_writes(self):
+        blocks = re.findall(r"^```cpp\n(.*?)^```$", read_page("streaming.md"), flags=re.M | re.S)
+        routes = [block for block in blocks if block.startswith("router.")]
+        tests = [block for block in blocks if block.startswith("TEST(")]
+        functions = [block for block in blocks[1:] if block not in routes + tests]
+        heads = "".join(f"{result} {name}({arguments});\n" for result, name, arguments in
+                        re.findall(r"^(\S+) Notes::(\w+)\((.*)\) \{$", "".join(functions), flags=re.M)
+                        if f" {name}(" not in blocks[0])
+        self.assertEqual((len(routes), len(functions), len(tests)), (3, 6, 1), "a block was added or removed")
+        heads = re.sub(r"\b(http::|Task<)", r"keel::\1", heads)
+
+        with tempfile.TemporaryDirectory() as folder:
+            shop = os.path.join(folder, "shop")
+            subprocess.run([os.path.join(OPTIONS.prefix, "bin/keel"), "new", "shop", "--dir", shop], check=True,
+                           stdout=subprocess.DEVNULL)
+
+            def change(name, *replacements):
+                with open(os.path.join(shop, name), encoding="utf-8") as file:
+                    text = file.read()
+                for old, new in replacements:
+                    self.assertIn(old, text)
+                    text = text.replace(old, new, 1)
+                with open(os.path.join(shop, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+
+            change("src/notes.h", ("#include <keel/db/session.h>\n", "#include <keel/db/session.h>\n#include <keel/http.h>\n"),
+                   ("  keel::db::Session& database_;\n", blocks[0] + heads + "  keel::db::Session& database_;\n"))
+            change("src/notes.cc", ("::remove);\n}\n", "::remove);\n" + "".join(routes) + "}\n" + "".join(functions)))
+            change("tests/notes_test.cc", ("#include <string>\n", "#include <algorithm>\n#include <string>\n"),
+                   ("\n}  // namespace\n", "\n" + tests[0] + "\n}  // namespace\n"))
+
+            for name in ("src/notes.cc", "tests/notes_test.cc"):
+                with self.subTest(source=name):
+                    self.assertEqual(compile_source(os.path.join(shop, name), "-I", os.path.join(shop, "src"),
+                                                    '-DMIGRATIONS="db/migrations"'), "")
 
 
 if __name__ == "__main__":

@@ -274,7 +274,8 @@ void HttpSettings::fields(config::Schema& v) {
         "maximum time between two requests; after that time, the connection is closed", time_limit)
       .reloadable();
   field(v, "send_timeout_sec", limits.send_timeout,
-        "time limit for a client to receive a response; after that time, the connection is reset", time_limit)
+        "the time for which a client may receive nothing of a response; after that time, the connection is reset",
+        time_limit)
       .reloadable();
   field(v, "user_timeout_sec", limits.user_timeout,
         "TCP_USER_TIMEOUT: time limit for the client to acknowledge sent data, even after the connection was closed; "

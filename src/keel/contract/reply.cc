@@ -126,8 +126,16 @@ Result<> Reply::read_header(std::string_view name, Form form, std::string_view t
   internal::Texts texts;
   if (internal::is_list(form)) {
     texts.out().begin_array();
-    internal::HeaderList list(text);
-    while (const auto element = list.next()) texts.write(internal::element_of(form), element->value(arena));
+    if (http::equals_ignore_case(name, "Set-Cookie")) {
+      // Each field is one element, because Set-Cookie is not a list (RFC 6265 §3).
+      http::Field field;
+      for (std::string_view rest = head_; http::next_field(rest, field);) {
+        if (http::equals_ignore_case(field.name, name)) texts.write(internal::element_of(form), field.value);
+      }
+    } else {
+      internal::HeaderList list(text);
+      while (const auto element = list.next()) texts.write(internal::element_of(form), element->value(arena));
+    }
     texts.out().end_array();
   } else {
     texts.write(form, text);

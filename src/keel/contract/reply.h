@@ -7,7 +7,8 @@
 // without content, its body is ignored. JSON and headers are read with the readers of the contract's types, and checked
 // in the same way as a service checks its input, except that a response may lack the properties that are `writeOnly`,
 // and must have those that are `readOnly` and required. An element of a list in a header may be quoted, as in a request
-// (input.h); commas within the angle brackets or the parameters of a Link do not separate elements.
+// (input.h); commas within the angle brackets or the parameters of a Link do not separate elements. Of Set-Cookie, each
+// field is one element.
 //
 // Errors:   Upstream, from the environment, for an undeclared status, an undeclared media type, and a body or header
 //           that does not match its schema. The message describes the response and the mistake, and gives each

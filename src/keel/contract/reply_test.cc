@@ -139,6 +139,16 @@ TEST(ContractReply, reads_lists_with_quotes_and_links) {
   EXPECT_EQ(list, (std::vector<std::string>{"<https://a.example/?x=1,2>; rel=\"next, last\"", "</b>"}));
 }
 
+TEST(ContractReply, reads_each_cookie_as_one_element) {
+  const std::string lines =
+      head(204, "Set-Cookie: a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT\r\nset-cookie: b=\"2,3\"; Path=/\r\n");
+  Reply reply(operation, http::Status::NoContent, lines, "");
+  ASSERT_TRUE(reply.match());
+  std::vector<std::string> cookies;
+  EXPECT_TRUE((reply.header<&read_as<std::vector<std::string>>>("Set-Cookie", Form::TextList, true, cookies)));
+  EXPECT_EQ(cookies, (std::vector<std::string>{"a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT", "b=\"2,3\"; Path=/"}));
+}
+
 TEST(ContractReply, reads_a_header_whose_content_is_json) {
   const std::string lines = head(204, "X-Meta: {\"a\": 1, \"b\": 2}\r\nX-Bad: {\"a\"\r\n");
   Reply reply(operation, http::Status::NoContent, lines, "");

@@ -151,6 +151,7 @@ int UringEngine::dispatch() noexcept {
 }
 
 void UringEngine::flush() noexcept {
+  if (io_uring_sq_ready(&ring_) == 0) return;
   hand_over_messages();
   ++system_calls_;
   io_uring_submit(&ring_);

@@ -87,7 +87,7 @@ TEST(Child, has_the_folder_environment_and_output_that_it_is_given) {
 TEST(Child, is_ended_with_its_owner) {
   pid_t pid = 0;
   {
-    Child child = Child::start(shell("sleep 100")).value();
+    Child child = Child::start(shell("exec sleep 100")).value();
     pid = child.pid();
     EXPECT_EQ(child.ended(), std::nullopt);
   }
@@ -95,7 +95,7 @@ TEST(Child, is_ended_with_its_owner) {
 }
 
 TEST(Child, is_out_of_reach_of_the_terminals_signals) {
-  Child child = Child::start(shell("sleep 100")).value();
+  Child child = Child::start(shell("exec sleep 100")).value();
   EXPECT_EQ(::getpgid(child.pid()), child.pid());
 }
 

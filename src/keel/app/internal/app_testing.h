@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -83,12 +84,13 @@ class Open {
  private:
   int fd_;
 };
-// An address on which no process listens.
+// An address on which no process listens, a new one at each call.
 // The port of the address is below the ports that the system gives to clients, so that no client can take the port
-// before the test listens on it.
+// before the test listens on it. Each process begins at a random port, so that tests that run together seldom meet.
 inline Address free_address() {
+  static std::atomic<std::uint64_t> next = Host::system().random() % 20'000;
   while (true) {
-    const auto port = static_cast<std::uint16_t>(10'000 + Host::system().random() % 20'000);
+    const auto port = static_cast<std::uint16_t>(10'000 + next++ % 20'000);
     const Address address = Address::ip("127.0.0.1", port).value();
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const bool is_free = ::bind(fd, address.system(), address.system_size()) == 0;

@@ -1,8 +1,7 @@
-// docs/streaming.md, docs/server_sent_events.md, docs/slow_route.md, docs/paging.md, compiled and run
+// docs/server_sent_events.md, docs/slow_route.md, docs/paging.md, compiled and run
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -72,10 +71,8 @@ class Accounts {
         digests_(app.pool("digests")),
         took_(app.metrics().histogram("summary_seconds", "Time of a summary", metrics::latency_seconds)) {
     router_.post("/accounts", *this, &Accounts::open);
-    router_.get("/accounts.ndjson", *this, &Accounts::dump);
-    router_.get("/accounts.csv", *this, &Accounts::dump_some).get("/events", *this, &Accounts::events);
+    router_.get("/events", *this, &Accounts::events);
     router_.get("/summary", *this, &Accounts::summary).get("/digests/{id}", *this, &Accounts::digest);
-    router_.get("/broken", *this, &Accounts::broken);
     router_.get("/accounts/events", *this, &Accounts::added);
     router_.get("/accounts", *this, &Accounts::list).get("/accounts/richest", *this, &Accounts::richest);
     app.serve(router_);
@@ -89,23 +86,10 @@ class Accounts {
   }
   Task<http::Response> list(http::Request& request);
   Task<http::Response> richest(http::Request& request);
-  http::Response dump(http::Request& request);
-  http::Response dump_some(http::Request& request);
-  Task<> write_all(http::BodyWriter& out);
-  Task<> write_some(http::BodyWriter& out, std::string query);
   http::Response events(http::Request& request);
   Task<> follow(http::EventWriter& events);
   http::Response added(http::Request& request);
   Task<> follow_added(http::EventWriter& events, std::int64_t after);
-  http::Response broken(http::Request& request) {
-    const bool waits = request.query() == "late";
-    return http::Response::stream(http::Status::Ok, "text/plain", *this, &Accounts::fail_half_way, waits);
-  }
-  Task<> fail_half_way(http::BodyWriter& out, bool waits) {
-    co_await out.write("the first half\n");
-    if (waits) co_await sleep_for(1_s);
-    co_await fail(Code::Unavailable, "there is no second half");
-  }
   Task<std::int64_t> count_accounts() {
     co_await sleep_for(100_ms);
     co_return co_await database_.query_one<std::int64_t>("select count(*) from accounts");
@@ -132,23 +116,6 @@ class Accounts {
   http::Router router_;
 };
 
-http::Response Accounts::dump(http::Request&) {
-  return http::Response::stream(http::Status::Ok, "application/x-ndjson", *this, &Accounts::write_all);
-}
-
-Task<> Accounts::write_all(http::BodyWriter& out) {
-  std::int64_t after = 0;
-  while (true) {
-    const auto page = co_await database_.query_many<Account>(
-        "select id, owner, cents from accounts where id > $1 order by id limit 200", after);
-    if (page.empty()) co_return;
-    std::string lines;
-    for (const Account& account : page) lines += json::write(account) + '\n';
-    co_await out.write(lines);
-    after = page.back().id;
-  }
-}
-
 http::Response Accounts::events(http::Request&) { return http::Response::events(*this, &Accounts::follow); }
 
 Task<> Accounts::follow(http::EventWriter& events) {
@@ -174,13 +141,6 @@ Task<> Accounts::follow_added(http::EventWriter& events, std::int64_t after) {
     }
     if (added.empty()) co_await sleep_for(1_s);
   }
-}
-
-Task<> Accounts::write_some(http::BodyWriter& out, std::string query) { co_await out.write("of " + query + "\n"); }
-
-http::Response Accounts::dump_some(http::Request& request) {
-  return http::Response::stream(http::Status::Ok, "text/csv", *this, &Accounts::write_some,
-                                std::string(request.query()));
 }
 
 Task<http::Response> Accounts::digest(http::Request& request) {
@@ -258,18 +218,6 @@ app::TestAppOptions with_accounts() {
   return {.settings = {"database.migrations=" ACCOUNTS_MIGRATIONS, "monitoring.measured_every=1"}};
 }
 
-TEST(Exports, have_every_account_once) {
-  TestAccounts app(with_accounts());
-  for (int i = 0; i < 1000; ++i) {
-    app.post("/accounts", R"({"owner":"owner )" + std::to_string(i) + R"(","cents":1})");
-  }
-
-  const http::TestResponse dump = app.get("/accounts.ndjson");
-
-  EXPECT_EQ(dump.status(), 200);
-  EXPECT_EQ(std::ranges::count(dump.body(), '\n'), 1000);
-}
-
 TEST(Summary, waits_for_both_at_the_same_time) {
   TestAccounts app(with_accounts());
   app.get("/summary");
@@ -278,18 +226,6 @@ TEST(Summary, waits_for_both_at_the_same_time) {
   EXPECT_EQ(app.get("/summary").body(), "0 accounts, 940");
 
   EXPECT_LT(app.now() - began, 150_ms);  // each of the two takes 100 ms
-}
-
-TEST(StreamingDoc, gives_the_task_what_it_needs) {
-  TestAccounts app(with_accounts());
-  EXPECT_EQ(app.get("/accounts.csv?year=2026").body(), "of year=2026\n");
-}
-
-TEST(StreamingDoc, has_an_error_of_the_beginning_as_a_response_and_a_later_one_as_none) {
-  TestAccounts app(with_accounts());
-  EXPECT_EQ(app.get("/broken").status(), 503);
-  EXPECT_EQ(app.get("/broken?late").status(), 0) << "the connection has ended before the body";
-  EXPECT_NE(app.log().find("/broken"), std::string::npos);
 }
 
 TEST(ServerSentEventsDoc, end_when_the_service_drains) {

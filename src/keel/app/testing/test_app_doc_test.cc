@@ -80,7 +80,7 @@ TEST(Shop, keeps_what_it_acknowledged_under_faults) {
     app::TestAppOptions options = app::TestAppOptions::faulty(seed);
     options.settings.push_back("database.migrations=" SHOP_MIGRATIONS);
     app::TestApp<Shop> app(std::move(options));
-    app.crash_within(50);
+    app.crash_within(5 * seed);
     int acknowledged = 0;
     for (int i = 0; i < 20; ++i) acknowledged += app.post("/orders", "tea").status() == 201;
     app.restart();

@@ -318,6 +318,8 @@ void Layer::read_from(std::string_view& wire) noexcept {
     const bool shakes = !records_.is_established() && !wire.empty();
     if (shakes && !records_.collect(wire)) return;
     if (shakes && !handshakes_->may_compute(*this)) return;
+    // The responses that this event-loop iteration has written so far need not wait for the handshake.
+    if (shakes) engine().flush();
     const Result<std::size_t> got = shakes ? handshakes_->compute(read) : read();
     if (records_.is_established() && timer_.is_running()) stop_timer();
     if (!got) return fail_with(got.error());

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +21,7 @@
 #include "keel/base/buffer.h"
 #include "keel/base/host.h"
 #include "keel/base/member.h"
+#include "keel/exec/call.h"
 #include "keel/io/testing/loop_test.h"
 #include "keel/net/tls/testing/certificates.h"
 #include "keel/net/tls/testing/seeded_randomness.h"
@@ -213,6 +215,35 @@ TEST_P(TlsTransports, what_was_read_before_a_layer_was_made_is_what_comes_first_
 
   server_.open(Layers(*server_context_).make(plain.transport.detach(), "", plain.text).value());
   ASSERT_TRUE(until([&] { return server_.text == "behind the handshake"; })) << server_.error << client_.error;
+}
+
+TEST_P(TlsTransports, what_was_sent_earlier_in_the_iteration_does_not_wait_for_a_handshake) {
+  if (is_sim()) GTEST_SKIP() << "in the simulation, a handshake takes no time";
+  const auto [near, far] = connect();
+  client_.open(over_client(near));
+  Peer plain;
+  plain.open({&engine(), far});
+  ASSERT_TRUE(until([&] { return plain.text.size() >= 3; }));
+  plain.transport.end_receive();
+  ASSERT_TRUE(until([&] { return !plain.transport.is_receiving(); }));
+  const auto [from, to] = connect();
+  Peer other;
+  other.open({&engine(), from});
+  std::optional<ssize_t> arrived;
+
+  // Three jobs of one iteration: the second is the handshake of the server's layer.
+  ASSERT_TRUE(execute(*loop_, [&] { other.say("response"); }));
+  server_.open(Layers(*server_context_).make(plain.transport.detach(), "", plain.text).value());
+  ASSERT_TRUE(execute(*loop_, [&, to = to] {
+    char bytes[16];
+    arrived = ::recv(to, bytes, sizeof bytes, MSG_DONTWAIT);
+  }));
+  ASSERT_TRUE(until([&] { return arrived.has_value(); }));
+
+  EXPECT_EQ(*arrived, 8);
+  engine().close(to);
+  other.close();
+  EXPECT_TRUE(until([&] { return other.close_if_quiet(); }));
 }
 
 TEST_P(TlsTransports, several_parts_leave_with_one_send) {

@@ -57,7 +57,7 @@ TEST(Notes, say_what_is_wrong_with_one) {
 TEST(Notes, that_were_acknowledged_are_there_under_20_seeds_of_faults) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     TestApp app(service_name(app::TestAppOptions::faulty(seed)));
-    app.crash_within(50);
+    app.crash_within(5 * seed);
     int acknowledged = 0;
     for (int i = 0; i < 20; ++i) acknowledged += app.post("/notes", R"({"text":"buy tea"})").status() == 201;
     app.restart();

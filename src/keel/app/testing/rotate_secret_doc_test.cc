@@ -3,9 +3,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "keel/app/internal/app_testing.h"
+#include "keel/app/testing/test_app.h"
 #include "keel/base/constant_time.h"
 #include "keel/config/secret.h"
 #include "keel/http/middleware/authentication.h"
@@ -25,7 +27,7 @@ struct ClientKey {
   }
 };
 
-struct NotesConfig : app::Settings {
+struct ShopConfig : app::Settings {
   std::vector<ClientKey> clients;
 
   void fields(config::Schema& v) {
@@ -34,45 +36,58 @@ struct NotesConfig : app::Settings {
   }
 };
 
-class Notes {
+class Shop {
  public:
-  explicit Notes(app::App& app) : app_(app) {
-    http::Group notes = router_.group("/notes");
-    notes.use(http::bearer([this](std::string_view shown) { return owner_of(shown); }, {.realm = "notes"}));
-    notes.get("", *this, &Notes::list);
+  explicit Shop(app::App& app) : app_(app) {
+    http::Group stock = router_.group("/stock");
+    stock.use(http::bearer([this](std::string_view shown) { return owner_of(shown); }, {.realm = "shop"}));
+    stock.get("", *this, &Shop::list);
     app.serve(router_);
   }
 
  private:
   std::optional<http::KeyOwner> owner_of(std::string_view shown) const {
-    for (const ClientKey& client : app_.settings<NotesConfig>().clients) {
+    for (const ClientKey& client : app_.settings<ShopConfig>().clients) {
       if (constant_time_equal(client.key.reveal(), shown)) return http::KeyOwner{client.name};
     }
     return {};
   }
   http::Response list(http::Request& request) {
     const std::string_view owner = request.get<http::KeyOwner>()->name;
-    log_.info("notes listed", log::field("owner", owner));
-    return http::Response::text(http::Status::Ok, "notes of " + std::string(owner));
+    log_.info("stock listed", log::field("owner", owner));
+    return http::Response::text(http::Status::Ok, "stock for " + std::string(owner));
   }
 
   app::App& app_;
-  const log::Logger log_{"notes"};
+  const log::Logger log_{"shop"};
   http::Router router_;
 };
 
 namespace the_program {
-int main(int argc, char** argv) { return app::run<Notes, NotesConfig>({"notes", VERSION}, argc, argv); }
+int main(int argc, char** argv) { return app::run<Shop, ShopConfig>({"shop", VERSION}, argc, argv); }
 }  // namespace the_program
 
-struct ShopConfig : app::Settings {
+struct TillConfig : app::Settings {
   config::Secret bank_key;
 
   void fields(config::Schema& v) {
     Settings::fields(v);
-    config::field(v, "bank_key", bank_key, "the key that the shop shows to the bank").reloadable();
+    config::field(v, "bank_key", bank_key, "the key that the till shows to the bank").reloadable();
   }
 };
+
+TEST(Stock, is_listed_for_the_owner_of_either_key) {
+  app::TestApp<Shop, ShopConfig> app({.settings = {"clients=[{name: till-1, key: k1}, {name: till-2, key: k2}]"}});
+  const auto with_key = [&](std::string_view key) {
+    http::ClientRequest request(http::Method::Get, "/stock");
+    request.header("Authorization", "Bearer " + std::string(key));
+    return app.send(std::move(request));
+  };
+
+  EXPECT_EQ(with_key("k1").body(), "stock for till-1");
+  EXPECT_EQ(with_key("k2").body(), "stock for till-2");
+  EXPECT_EQ(with_key("k3").status(), 401);
+}
 
 class RotateSecretDoc : public Apps {
  protected:
@@ -84,14 +99,14 @@ class RotateSecretDoc : public Apps {
     return path;
   }
   void configure(const std::vector<std::string>& key_files) const {
-    std::ofstream file(folder_ + "/notes.yaml");
+    std::ofstream file(folder_ + "/shop.yaml");
     file << "logging: {sinks: [{type: file, path: '" << folder_ << "/logs/app.log'}]}\nclients:\n";
     for (const std::string& key : key_files) {
       file << "  - {name: " << std::filesystem::path(key).filename().string() << ", key_file: " << key << "}\n";
     }
   }
   int with_key(const std::string& key) const {
-    return status_of(ask(service_, get("/notes", "Authorization: Bearer " + key + "\r\nConnection: close\r\n")));
+    return status_of(ask(service_, get("/stock", "Authorization: Bearer " + key + "\r\nConnection: close\r\n")));
   }
   void reload() const {
     const auto reloads = [&] {
@@ -110,17 +125,17 @@ class RotateSecretDoc : public Apps {
 TEST_F(RotateSecretDoc, rejects_no_request_while_a_key_is_rotated) {
   service_ = free_address();
   admin_ = free_address();
-  const std::string first = key_file("shop-1", "first-key");
-  const std::string second = key_file("shop-2", "second-key");
+  const std::string first = key_file("till-1", "first-key");
+  const std::string second = key_file("till-2", "second-key");
   configure({first});
-  const std::string file = folder_ + "/notes.yaml";
+  const std::string file = folder_ + "/shop.yaml";
   const std::string port = "--network.http.port=" + std::to_string(service_.port());
   const std::string admin_port = "--monitoring.metrics.export_port=" + std::to_string(admin_.port());
   const char* const args[] = {port.c_str(), admin_port.c_str(), "--network.workers=2"};
   const char* const environment[] = {nullptr};
-  auto config = config::Reloadable<NotesConfig>::load({.file = file, .args = args, .environment = environment}).value();
-  App app("notes", config);
-  const Notes notes(app);
+  auto config = config::Reloadable<ShopConfig>::load({.file = file, .args = args, .environment = environment}).value();
+  App app("shop", config);
+  const Shop shop(app);
   std::thread operator_([&] {
     for (int i = 0; i < 1000 && status_of(ask(admin_, get("/readyz"))) != 200; ++i) ::usleep(1000);
     EXPECT_EQ(with_key("first-key"), 200);
@@ -142,8 +157,8 @@ TEST_F(RotateSecretDoc, rejects_no_request_while_a_key_is_rotated) {
   operator_.join();
   EXPECT_EQ(log().find("-key\""), std::string::npos) << "a secret is in no line";
   EXPECT_NE(log().find(R"("message":"setting changed","key":"clients)"), std::string::npos) << log();
-  for (const std::string name : {"shop-1", "shop-2"}) {
-    EXPECT_NE(log().find(R"("message":"notes listed","owner":")" + name + '"'), std::string::npos) << log();
+  for (const std::string name : {"till-1", "till-2"}) {
+    EXPECT_NE(log().find(R"("message":"stock listed","owner":")" + name + '"'), std::string::npos) << log();
   }
 }
 
@@ -153,16 +168,16 @@ TEST_F(RotateSecretDoc, reads_a_secret_that_it_shows_from_a_file) {
   const std::string argument = "--bank_key_file=" + key_file("bank", "the-key");
   const char* const args[] = {argument.c_str()};
   const char* const environment[] = {nullptr};
-  const auto config = config::load<ShopConfig>({.args = args, .environment = environment});
+  const auto config = config::load<TillConfig>({.args = args, .environment = environment});
   ASSERT_TRUE(config);
   EXPECT_EQ(config->bank_key.reveal(), "the-key");
 }
 
 TEST_F(RotateSecretDoc, does_not_start_with_an_empty_key) {
   configure({key_file("empty", "")});
-  const std::string file = folder_ + "/notes.yaml";
+  const std::string file = folder_ + "/shop.yaml";
   const char* const environment[] = {nullptr};
-  const auto config = config::load<NotesConfig>({.file = file, .environment = environment});
+  const auto config = config::load<ShopConfig>({.file = file, .environment = environment});
   ASSERT_FALSE(config);
 }
 
