@@ -234,9 +234,9 @@ TEST_P(TlsTransports, what_was_sent_earlier_in_the_iteration_does_not_wait_for_a
   // Three jobs of one iteration: the second is the handshake of the server's layer.
   ASSERT_TRUE(execute(*loop_, [&] { other.say("response"); }));
   server_.open(Layers(*server_context_).make(plain.transport.detach(), "", plain.text).value());
-  ASSERT_TRUE(execute(*loop_, [&, to = to] {
+  ASSERT_TRUE(execute(*loop_, [&, receiver = to] {
     char bytes[16];
-    arrived = ::recv(to, bytes, sizeof bytes, MSG_DONTWAIT);
+    arrived = ::recv(receiver, bytes, sizeof bytes, MSG_DONTWAIT);
   }));
   ASSERT_TRUE(until([&] { return arrived.has_value(); }));
 
