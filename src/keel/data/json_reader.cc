@@ -220,7 +220,7 @@ void Reader::value_is_left() const {
     return false;
   }
   const auto key_offset = static_cast<std::uint64_t>(at_ + 1 - begin_);
-  if (!scan_string(raw, escaped)) return false;
+  if (!internal::take_string(at_, end_, raw) && !scan_string(raw, escaped)) return false;
   level_[depth_ - 1] = key_offset << 1;
   skip_space();
   if (at_ == end_ || *at_ != ':') {
@@ -232,14 +232,15 @@ void Reader::value_is_left() const {
   return true;
 }
 
-std::optional<std::string_view> Reader::next_key() { return next_key({}); }
-
-std::optional<std::string_view> Reader::next_key(std::string_view likely) {
+[[gnu::always_inline]] inline std::optional<std::string_view> Reader::key(std::string_view likely) {
   std::string_view raw;
   bool escaped = false;
   if (!member(raw, escaped, likely)) return std::nullopt;
   return escaped ? unescape(raw) : raw;
 }
+
+std::optional<std::string_view> Reader::next_key() { return key({}); }
+std::optional<std::string_view> Reader::next_key(std::string_view likely) { return key(likely); }
 
 bool Reader::next_element() {
   if (!after_value(']', "expected ',' or ']'")) return false;
@@ -529,7 +530,12 @@ std::string_view Reader::skip() {
   const char* const first = at_;
   const int outside = depth_;
   std::string_view raw;
+  std::int64_t number = 0;
   bool flag = false;
+  if (internal::take_string(at_, end_, raw) || internal::take_integer(at_, end_, number)) {
+    state_ = State::Next;
+    return {first, at_};
+  }
   do {
     switch (peek()) {
       case Kind::Object:

@@ -172,6 +172,7 @@ class Reader {
   enum class State : std::uint8_t { First, Value, Next, Failed };
 
   bool begin(char bracket, const char* expected);
+  std::optional<std::string_view> key(std::string_view likely);
   bool member(std::string_view& raw, bool& escaped, std::string_view likely = {});
   bool after_value(char closing, const char* expected);
   bool value_due();
