@@ -160,9 +160,10 @@ TEST_F(DevCommand, keeps_what_runs_when_the_new_program_does_not_start) {
   ASSERT_TRUE(says("is serving on"));
   const std::string first = std::to_string(serving());
 
-  folder_.write("fails", "#!/bin/sh\nexit 3\n");
-  fs::permissions(folder_ / "fails", fs::perms::owner_all);
-  fs::rename(folder_ / "fails", folder_ / "build/dev/app");
+  // In the folder of the build, which is not watched: beside the sources it would cause a build of its own.
+  folder_.write("build/dev/fails", "#!/bin/sh\nexit 3\n");
+  fs::permissions(folder_ / "build/dev/fails", fs::perms::owner_all);
+  fs::rename(folder_ / "build/dev/fails", folder_ / "build/dev/app");
   save("source", "same");
 
   ASSERT_TRUE(says("ended with exit code 3 before it was ready; process " + first + " still serves\n"));
