@@ -71,6 +71,7 @@ bool TimerWheel::earliest(int& level, int& slot, std::int64_t& tick) const noexc
 
 int TimerWheel::advance(Instant now) noexcept {
   const std::int64_t target = floor_tick(now);
+  if (target <= tick_ && due_.empty()) return 0;  // What runs in a slot is due later than tick_.
   List<Timer> firing;
   firing.splice_back(due_);
   int level = 0;

@@ -68,7 +68,7 @@ void write_response(Buffer& out, const Response& response, const Framing& framin
   }
   // A sender of the field Upgrade must also list "Upgrade" in Connection (RFC 9110 §7.8).
   const bool says_upgrade =
-      response.status() == Status::SwitchingProtocols || response.status() == Status::UpgradeRequired;
+      !is_ok && (response.status() == Status::SwitchingProtocols || response.status() == Status::UpgradeRequired);
   if (says_upgrade) {
     at = put(at, framing.close                ? "Connection: close, Upgrade\r\n"
                  : framing.version_minor == 0 ? "Connection: keep-alive, Upgrade\r\n"
