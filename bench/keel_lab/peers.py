@@ -99,7 +99,7 @@ def build_python(name, folder, log):
 def build_bun(name, folder, log):
     """Runs main.js with the program that package-lock.json has the checksum of."""
     # Not one script of a package runs: the program is in the package of this kind of processor.
-    quietly(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder, log)
+    step(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder, log)
     bun = next(iter(folder.glob("node_modules/@oven/*/bin/bun")), None)
     if bun is None:
         raise Invalid("does not build: no package of Bun is for this processor")
