@@ -215,7 +215,7 @@ class RowsOfPostgres(unittest.TestCase):
                 proof.prove_postgres(port)
 
     def test_that_are_not_there_are_404(self):
-        with Server(lambda number, path, *body: answer_rows(number, path.replace("10001", "7"), *body)) as port:
+        with Server(lambda number, path, *body: answer_rows(number, path.replace("999999", "7"), *body)) as port:
             with self.assertRaisesRegex(proof.Invalid, "does not exist"):
                 proof.prove_postgres(port)
 

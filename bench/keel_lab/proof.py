@@ -130,7 +130,7 @@ def prove_postgres(port):
             found = connection.expect_json(f"user {number}", 200)
             if found != {"id": number, "name": f"user{number:012}", "email": f"user{number}@example.com"}:
                 raise Invalid(f"user {number}: another user: {found}")
-        connection.send("/users/10001")
+        connection.send("/users/999999")  # Between the rows that there are and the number of the first new one.
         connection.expect("a user who does not exist", 404)
         connection.post("/visits", {"page": "/welcome", "at": 1})
         connection.expect("a visit", 201)
