@@ -160,7 +160,7 @@ TEST_F(DevCommand, keeps_what_runs_when_the_new_program_does_not_start) {
   ASSERT_TRUE(says("is serving on"));
   const std::string first = std::to_string(serving());
 
-  // In the folder of the build, which is not watched: beside the sources it would cause a build of its own.
+  // It is written into the build folder, which is not watched. Beside the sources, it would cause a build of its own.
   folder_.write("build/dev/fails", "#!/bin/sh\nexit 3\n");
   fs::permissions(folder_ / "build/dev/fails", fs::perms::owner_all);
   fs::rename(folder_ / "build/dev/fails", folder_ / "build/dev/app");
