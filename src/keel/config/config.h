@@ -38,7 +38,7 @@
 //                 --help, --version, --print-config and --check-config are left to command_line.h. A list or a whole
 //                 section is written as YAML: --thread.pools='[{name: database, size: 4}]'.
 // Secrets: a Secret `password` can also be given as `password_file`, the name of a file that contains the value; one
-//          line feed at the end of the file is dropped (Secret::from_file). In a path, $CREDENTIALS_DIRECTORY/ stands
+//          line end at the end of the file is dropped (Secret::from_file). In a path, $CREDENTIALS_DIRECTORY/ stands
 //          for the folder of credentials that systemd creates for the unit. It is an error to give both `password` and
 //          `password_file`, even in different sources. The file is read at each load. A Secret on the command line adds
 //          a warning to Origins::warnings(). A list of Secrets has no key for files: use a list of structs.

@@ -107,7 +107,10 @@ Result<Secret> Secret::from_file(const std::string& path) {
     return wrong(path,
                  fmt::format("has more than {} KiB: name a file that contains only the secret", file_bytes_max / 1024));
   }
-  if (size != 0 && whole.text_[size - 1] == '\n') --size;
+  if (size != 0 && whole.text_[size - 1] == '\n') {
+    --size;
+    if (size != 0 && whole.text_[size - 1] == '\r') --size;
+  }
   if (size == 0) return wrong(path, "is empty: write the secret into it");
   Secret secret(whole.reveal().substr(0, size));
   secret.file_ = path;

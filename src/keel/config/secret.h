@@ -43,9 +43,9 @@ class Secret {
   }
   ~Secret();
 
-  // The content of the file at `path`, without one line feed at its end. InvalidArgument, with the path and advice, if
-  // the file cannot be read, is not a regular file, is empty, has more than file_bytes_max bytes, or is writable by its
-  // group or by everybody. Symbolic links are followed.
+  // The content of the file at `path`, without one line end (LF, or CR and LF) at its end. InvalidArgument, with the
+  // path and advice, if the file cannot be read, is not a regular file, is empty, has more than file_bytes_max bytes,
+  // or is writable by its group or by everybody. Symbolic links are followed.
   static Result<Secret> from_file(const std::string& path);
 
   bool empty() const noexcept { return size_ == 0; }

@@ -135,18 +135,19 @@ TEST_F(Secrets, are_read_from_the_file_that_their_file_key_names) {
   write("password", "open sesame\n");
   write("token", "two lines\n\n");
   write("key", "no line feed");
+  write("windows", "CR and LF\r\n");
   const std::string password = "KEEL_PASSWORD_FILE=" + path("password");
   const std::string token = "--token_file=" + path("token");
 
   const auto shop =
-      load("keys: [{name: a, key_file: " + path("key") + "}]\npeers: {b: {key_file: " + path("key") + "}}\n",
+      load("keys: [{name: a, key_file: " + path("key") + "}]\npeers: {b: {key_file: " + path("windows") + "}}\n",
            {token.c_str()}, {password.c_str()});
 
   ASSERT_TRUE(shop.is_ok()) << shop.error().message();
   EXPECT_EQ(shop->password.reveal(), "open sesame");
   EXPECT_EQ(shop->token.reveal(), "two lines\n") << "one line feed is the editor's, and no more";
   EXPECT_EQ(shop->keys.at(0).key.reveal(), "no line feed");
-  EXPECT_EQ(shop->peers.at("b").key.reveal(), "no line feed");
+  EXPECT_EQ(shop->peers.at("b").key.reveal(), "CR and LF");
   EXPECT_EQ(origins_.of("password"), "KEEL_PASSWORD_FILE");
   EXPECT_TRUE(origins_.warnings().empty());
 }

@@ -48,9 +48,9 @@
 // Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that has been ended by an error),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
 //            is full, or a result is too large), Unavailable (the database is closing, or the data cannot be accessed;
-//            in the latter case it is unknown whether a write took effect), DataLoss, Internal (wrong SQL; a value that
-//            is read as another type, row.h; a write of the session that would wait for a transaction that its own task
-//            holds), DeadlineExceeded, Cancelled, and Unsupported (stream() of a database that cannot stream). The
+//            in the latter case it may be unknown whether a write took effect), DataLoss, Internal (wrong SQL; a value
+//            that is read as another type, row.h; a write of the session that would wait for a transaction that its own
+//            task holds), DeadlineExceeded, Cancelled, and Unsupported (stream() of a database that cannot stream). The
 //            message is that of the database. All errors except NotFound, Cancelled and a full queue are from the
 //            environment (base/error.h), so a server responds to them with a status of 500 or above. These errors name
 //            the statement and the place of the call. on_error() (task/on_error.h) can turn the error of a unique key

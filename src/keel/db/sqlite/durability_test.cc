@@ -182,6 +182,21 @@ TEST_F(Durability, a_full_disk_acknowledges_nothing_and_is_recovered_from) {
   expect_all_acknowledged_stored();
 }
 
+TEST_F(Durability, a_failed_write_says_whether_it_took_effect) {
+  open(Synchronous::Full);
+  const auto insert = [&] {
+    auto written = loop.run(database->execute("insert into rows (token) values ('x')"));
+    return written ? std::string() : written.error().describe();
+  };
+
+  vfs.fill_disk(true);
+  EXPECT_EQ(insert(), "the disk does not accept this write, which did not take effect");
+  vfs.fill_disk(false);
+  vfs.fail_sync(1);
+  EXPECT_EQ(insert(), "the disk failed while this write was being committed: whether it took effect is unknown");
+  EXPECT_EQ(insert(), "");
+}
+
 TEST_F(Durability, a_read_only_disk_refuses_writes_and_is_recovered_from) {
   open(Synchronous::Full);
   write(8, 2);

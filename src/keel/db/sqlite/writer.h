@@ -182,7 +182,8 @@ class Writer {
   Result<> begin_again(const Write& write) noexcept;
   Result<> run(Write& write) noexcept;
   Result<> run_statement(Write& write);
-  Outcome outcome_of_error() noexcept;
+  // `is_commit`: the statement that failed is the commit.
+  Outcome outcome_of_error(bool is_commit = false) noexcept;
   static bool are_checks(Writes& writes) noexcept;
   // `of_checks`: the error occurred only in writes that are checks.
   void count_disk_error(bool of_checks) noexcept;
@@ -208,7 +209,8 @@ class Writer {
   Instant hold_until_;
   std::source_location held_place_;  // The place of the call that began the interactive transaction.
   Result<> commit_error_;
-  std::string disk_error_;  // SQLite's message for the last error of the disk.
+  std::string disk_error_;              // SQLite's message for the last error of the disk.
+  const char* disk_failure_ = nullptr;  // What the writes are told that this error concerns.
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

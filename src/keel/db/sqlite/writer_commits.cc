@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* outcome_unknown =
     "the disk failed while this write was being committed: whether it took effect is unknown";
+constexpr const char* undone = "the disk does not accept this write, which did not take effect";
 
 }  // namespace
 
@@ -46,10 +47,13 @@ Result<> Writer::run_statement(Write& write) {
   return {};
 }
 
-Writer::Outcome Writer::outcome_of_error() noexcept {
+Writer::Outcome Writer::outcome_of_error(bool is_commit) noexcept {
   const int code = sqlite3_errcode(connection_->handle()) & 0xff;
   if (code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_READONLY) {
     disk_error_ = sqlite3_errmsg(connection_->handle());
+    // What ends a transaction in the file is the last that a commit writes. If the disk was full, it was not written;
+    // after a failed sync, it may have been.
+    disk_failure_ = is_commit && code == SQLITE_IOERR ? outcome_unknown : undone;
     return Outcome::DiskFailed;
   }
   return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
@@ -105,7 +109,7 @@ Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
 Writer::Outcome Writer::commit() noexcept {
   commit_error_ = commit_.run();
   if (commit_error_) return Outcome::Fine;
-  return outcome_of_error() == Outcome::DiskFailed ? Outcome::DiskFailed : Outcome::Lost;
+  return outcome_of_error(true) == Outcome::DiskFailed ? Outcome::DiskFailed : Outcome::Lost;
 }
 
 bool Writer::are_checks(Writes& writes) noexcept {
@@ -149,7 +153,7 @@ void Writer::commit_group(Writes& group) noexcept {
   }
   if (outcome == Outcome::DiskFailed) {
     count_disk_error(are_checks(group));
-    fail_all(group, Error(Code::Unavailable, outcome_unknown));
+    fail_all(group, Error(Code::Unavailable, disk_failure_));
     return;
   }
   if (culprit != nullptr) {
@@ -182,7 +186,7 @@ void Writer::commit_alone(Writes& group) noexcept {
     if (outcome == Outcome::DiskFailed) {
       one.splice_back(group);
       count_disk_error(are_checks(one));
-      fail_all(one, Error(Code::Unavailable, outcome_unknown));
+      fail_all(one, Error(Code::Unavailable, disk_failure_));
       return;
     }
     acknowledge(one, 0);
@@ -203,7 +207,7 @@ void Writer::commit_held(Write& write) noexcept {
     outcome = commit();
     write.result = std::move(commit_error_);
   }
-  if (outcome == Outcome::DiskFailed) write.result = fail(Code::Unavailable, outcome_unknown);
+  if (outcome == Outcome::DiskFailed) write.result = fail(Code::Unavailable, disk_failure_);
   if (write.result) {
     committed_.fetch_add(1, std::memory_order_acq_rel);
     bool recovers = false;

@@ -261,9 +261,9 @@ void Connection::handle_message(const Frame& frame, Handling::Kind kind) {
   const Handlers::Handle* const handle =
       settings_->handlers != nullptr ? settings_->handlers->find(frame.type, Incoming::What::Message) : nullptr;
   if (handle == nullptr) [[unlikely]] {
-    return reject(
-        frame, kind, nullptr,
-        Error::text(Code::NotFound, "there is no handler for messages of type " + std::to_string(frame.type)));
+    if (kind != Handling::Kind::Request) return count_dropped();
+    return fail(frame.id,
+                Error::text(Code::NotFound, "there is no handler for messages of type " + std::to_string(frame.type)));
   }
   Incoming incoming(*this, frame, kind);
   (*handle)(incoming);
