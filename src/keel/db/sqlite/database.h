@@ -30,8 +30,8 @@
 // Result:    as in db/session.h, which also states the ownership.
 // Errors:    those of db/session.h. The codes of single statements are those of sqlite/connection.h. In addition:
 //            ResourceExhausted (the queue or the pool is full, or the result is too large) and Unavailable (the
-//            database is closing; or there was an I/O error or a full disk: the message says whether the write
-//            took effect, or that this is unknown).
+//            database is closing; or there was an I/O error or a full disk: the message says that the write did
+//            not take effect, or that this is unknown).
 // Lifetime:  must outlive its tasks. All loops on which a read has run must have stopped before the database is
 //            destroyed.
 // Threads:   any thread; tasks run on executors.

@@ -210,7 +210,7 @@ class Writer {
   std::source_location held_place_;  // The place of the call that began the interactive transaction.
   Result<> commit_error_;
   std::string disk_error_;              // SQLite's message for the last error of the disk.
-  const char* disk_failure_ = nullptr;  // What the writes are told that this error concerns.
+  const char* disk_failure_ = nullptr;  // The message of the writes that failed with it.
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

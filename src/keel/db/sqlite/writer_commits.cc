@@ -51,8 +51,8 @@ Writer::Outcome Writer::outcome_of_error(bool is_commit) noexcept {
   const int code = sqlite3_errcode(connection_->handle()) & 0xff;
   if (code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_READONLY) {
     disk_error_ = sqlite3_errmsg(connection_->handle());
-    // What ends a transaction in the file is the last that a commit writes. If the disk was full, it was not written;
-    // after a failed sync, it may have been.
+    // A commit writes the frame that ends the transaction last. On a full disk this frame is incomplete or absent;
+    // after a failed sync it may be in the file.
     disk_failure_ = is_commit && code == SQLITE_IOERR ? outcome_unknown : undone;
     return Outcome::DiskFailed;
   }
